@@ -1,0 +1,37 @@
+#include "protocols/mutex/carvalho_roucairol.hpp"
+
+#include "catalogue/bind.hpp"
+#include "catalogue/mutex/rows.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+mutex::CarvalhoRoucairol::Setup setup(const Setting&) { return {}; }
+
+Claims claims(std::uint32_t nodes, bool) {
+  return {.messages = within(0, 2.0 * (nodes - 1)),
+          .client_delay = within(0, 2),
+          .synchronisation_delay = exactly(1)};
+}
+
+}  // namespace
+
+Entry carvalho_roucairol() {
+  Entry entry = {.name = "carvalho-roucairol",
+                 .family = "mutex",
+                 .title = "Carvalho-Roucairol",
+                 .paper = "Carvalho and Roucairol, CACM 26(2), 1983",
+                 .year = 1983,
+                 .source = "src/protocols/mutex/carvalho_roucairol.hpp",
+                 .worlds = {"sim"},
+                 .cost = "0 to 2(N-1) messages",
+                 .properties = {"EM1", "EM2", "ND", "fence"},
+                 .remark = "EM3: a kept permission overtakes a request under way",
+                 .variants = {{"canonical", "as published"}},
+                 .most_nodes = 10'000,
+                 .claims = claims};
+  bind<mutex::CarvalhoRoucairol, setup>(entry);
+  return entry;
+}
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,42 @@
+#include "protocols/mutex/maekawa_deadlock_free.hpp"
+
+#include "catalogue/bind.hpp"
+#include "catalogue/mutex/rows.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+mutex::MaekawaDeadlockFree::Setup setup(const Setting& setting) {
+  return {.sets = setting.voting_sets.empty() ? mutex::voting_sets(setting.members) : setting.voting_sets};
+}
+
+Claims claims(std::uint32_t nodes, bool high_load) {
+  const auto [least, most] = voting_set_sizes(nodes);
+  // Every vote may be called back from the requester once per earlier request.
+  return {.messages = high_load ? at_least(3.0 * (least - 1), fmt::format("{}+3 per yield", 3 * (most - 1)))
+                                : within(3.0 * (least - 1), 3.0 * (most - 1)),
+          .client_delay = exactly(2),
+          .synchronisation_delay = exactly(2)};
+}
+
+}  // namespace
+
+Entry maekawa_deadlock_free() {
+  Entry entry = {.name = "maekawa-deadlock-free",
+                 .family = "mutex",
+                 .title = "Maekawa's quorum voting without deadlock",
+                 .paper = "Maekawa, TOCS 3(2), 1985; Sanders, TOCS 5(3), 1987",
+                 .year = 1987,
+                 .source = "src/protocols/mutex/maekawa_deadlock_free.hpp",
+                 .worlds = {"sim"},
+                 .cost = "3(K-1) messages, and 3 per vote called back",
+                 .properties = {"EM1", "EM2", "ND", "fence"},
+                 .remark = "EM3: a later request may collect its votes first",
+                 .variants = {{"canonical", "as published"}},
+                 .most_nodes = 10'000,
+                 .claims = claims};
+  bind<mutex::MaekawaDeadlockFree, setup>(entry);
+  return entry;
+}
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,46 @@
+#include "protocols/mutex/ricart_agrawala.hpp"
+
+#include "catalogue/bind.hpp"
+#include "catalogue/mutex/rows.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+mutex::RicartAgrawala::Setup setup(const Setting& setting) {
+  using Deviation = mutex::RicartAgrawala::Deviation;
+  return {.deviation = setting.variant == "request-only-clock" ? Deviation::request_only_clock
+                       : setting.variant == "nonatomic-exit"   ? Deviation::nonatomic_exit
+                                                               : Deviation::none,
+          .clocks = setting.clocks};
+}
+
+Claims claims(std::uint32_t nodes, bool) {
+  return {.messages = exactly(2.0 * (nodes - 1)),
+          .client_delay = exactly(2),
+          .synchronisation_delay = exactly(1)};
+}
+
+}  // namespace
+
+Entry ricart_agrawala() {
+  Entry entry = {
+      .name = "ricart-agrawala",
+      .family = "mutex",
+      .title = "Ricart-Agrawala",
+      .paper = "Ricart and Agrawala, CACM 24(1), 1981",
+      .year = 1981,
+      .source = "src/protocols/mutex/ricart_agrawala.hpp",
+      .worlds = {"sim"},
+      .cost = "2(N-1) messages",
+      .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
+      .remark = "",
+      .variants = {{"canonical", "as published"},
+                   {"request-only-clock", "the clock is raised by requests alone: EM3 is lost", true},
+                   {"nonatomic-exit", "replies first and forgets the deferred later: EM2 is lost", true}},
+      .most_nodes = 10'000,
+      .claims = claims};
+  bind<mutex::RicartAgrawala, setup>(entry);
+  return entry;
+}
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,37 @@
+#include "protocols/mutex/ricart_agrawala_just_released.hpp"
+
+#include "catalogue/bind.hpp"
+#include "catalogue/mutex/rows.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+mutex::RicartAgrawalaJustReleased::Setup setup(const Setting&) { return {}; }
+
+Claims claims(std::uint32_t nodes, bool) {
+  return {.messages = within(0, 2.0 * (nodes - 1)),
+          .client_delay = within(0, 2),
+          .synchronisation_delay = exactly(1)};
+}
+
+}  // namespace
+
+Entry ricart_agrawala_just_released() {
+  Entry entry = {.name = "ricart-agrawala-just-released",
+                 .family = "mutex",
+                 .title = "Ricart-Agrawala, permission kept after leaving",
+                 .paper = "answer to the textbook exercise on Ricart and Agrawala, CACM 24(1), 1981",
+                 .year = 1981,
+                 .source = "src/protocols/mutex/ricart_agrawala_just_released.hpp",
+                 .worlds = {"sim"},
+                 .cost = "0 to 2(N-1) messages",
+                 .properties = {"EM1", "EM2", "ND", "fence"},
+                 .remark = "EM3: a free re-entry overtakes a request under way",
+                 .variants = {{"canonical", "as published"}},
+                 .most_nodes = 10'000,
+                 .claims = claims};
+  bind<mutex::RicartAgrawalaJustReleased, setup>(entry);
+  return entry;
+}
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,40 @@
+#include "protocols/mutex/token_ring.hpp"
+
+#include "catalogue/bind.hpp"
+#include "catalogue/mutex/rows.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+mutex::TokenRing::Setup setup(const Setting& setting) {
+  return {.ring = setting.ring, .token_under_way = setting.token_under_way};
+}
+
+Claims claims(std::uint32_t nodes, bool high_load) {
+  const double n = nodes;
+  return {.messages = high_load ? exactly(1) : at_least(1, "1 … inf"),
+          .client_delay = within(0, n),
+          .synchronisation_delay = within(1, n)};
+}
+
+}  // namespace
+
+Entry token_ring() {
+  Entry entry = {.name = "token-ring",
+                 .family = "mutex",
+                 .title = "Token ring",
+                 .paper = "Le Lann, Distributed systems: towards a formal approach, IFIP 1977",
+                 .year = 1977,
+                 .source = "src/protocols/mutex/token_ring.hpp",
+                 .worlds = {"sim"},
+                 .cost = "1 to infinity messages",
+                 .properties = {"EM1", "EM2", "ND", "fence"},
+                 .remark = "EM3: the order is that of the ring",
+                 .variants = {{"canonical", "as published"}},
+                 .most_nodes = 10'000'000,
+                 .claims = claims};
+  bind<mutex::TokenRing, setup>(entry);
+  return entry;
+}
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,85 @@
+// What one step of a protocol asks of the world. A handler cannot reach the world; it fills this buffer,
+// and the driver owns what happens next. The driver reuses the buffer, so a step allocates nothing once
+// the vectors have grown.
+//
+// The order that every driver keeps: what a step persists is durable before what it sends leaves.
+#pragma once
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/node_id.hpp"
+#include "core/node_set.hpp"
+#include "core/ticks.hpp"
+
+namespace conclave {
+
+// For protocols without timers, durable state or parameters.
+enum class NoTimer {};
+struct NoSetup {
+  bool operator==(const NoSetup&) const = default;
+};
+struct NoDurable {
+  bool operator==(const NoDurable&) const = default;
+};
+
+template <class P>
+struct DurableOf {
+  using type = NoDurable;
+};
+template <class P>
+  requires requires { typename P::Durable; }
+struct DurableOf<P> {
+  using type = typename P::Durable;
+};
+
+template <class P>
+struct Effects {
+  using Message = typename P::Message;
+  using Timer = typename P::Timer;
+  using Event = typename P::Spec::Event;
+  using Durable = typename DurableOf<P>::type;
+
+  struct Send {
+    NodeId to;
+    Message message;
+  };
+  struct Arm {
+    Timer timer;
+    TickRange after;  // sim and live draw from it, check tries all
+  };
+
+  std::vector<Send> sends;
+  std::vector<Arm> armed;
+  std::vector<Timer> disarmed;
+  std::vector<Event> events;            // what the client sees
+  std::vector<std::string_view> notes;  // why nothing happened
+  std::vector<unsigned> choices;        // numbers of faces of coins to toss
+  std::optional<Durable> persisted;
+
+  void send(NodeId to, Message message) { sends.push_back({to, std::move(message)}); }
+  void broadcast(const NodeSet& to, const Message& message) {
+    for (NodeId node : to) sends.push_back({node, message});
+  }
+  // Arming a timer that runs already starts it anew.
+  void arm(Timer timer, TickRange after) { armed.push_back({timer, after}); }
+  void disarm(Timer timer) { disarmed.push_back(timer); }
+  void announce(Event event) { events.push_back(std::move(event)); }
+  void note(std::string_view why) { notes.push_back(why); }
+  // The answer comes as on_choice(out, face), 0 <= face < faces.
+  void choose(unsigned faces) { choices.push_back(faces); }
+  void persist(Durable state) { persisted = std::move(state); }
+
+  void clear() {
+    sends.clear();
+    armed.clear();
+    disarmed.clear();
+    events.clear();
+    notes.clear();
+    choices.clear();
+    persisted.reset();
+  }
+};
+
+}  // namespace conclave

@@ -1,0 +1,78 @@
+// One traversal of a value, for every use: bytes on the wire, fingerprints of states, text in traces.
+//
+// `walk(sink, value)` tells the sink which of eight shapes the value has; the sink does its work and
+// calls `walk` for the parts. Whoever adds a shape adds it here, once, and every sink refuses to compile
+// until it knows it.
+#pragma once
+#include <boost/pfr.hpp>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "core/names.hpp"
+#include "core/node_set.hpp"
+
+namespace conclave {
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+inline constexpr bool is_variant = false;
+template <class... T>
+inline constexpr bool is_variant<std::variant<T...>> = true;
+
+template <class T>
+inline constexpr bool is_map = false;
+template <class K, class V>
+inline constexpr bool is_map<std::map<K, V>> = true;
+
+template <class T>
+concept Transparent = requires {
+  typename T::Transparent;
+};
+
+template <class T>
+concept Number = std::integral<T> || std::is_enum_v<T>;
+
+template <class T>
+concept Sequence = requires(T& t) {
+  typename T::value_type;
+  t.push_back(std::declval<typename T::value_type>());
+  t.size();
+  t.clear();
+}
+&&!std::same_as<std::remove_const_t<T>, std::string>;
+
+template <class Sink, class T>
+void walk(Sink& sink, T& value) {
+  using Plain = std::remove_const_t<T>;
+  if constexpr (Number<Plain>) {
+    sink.number(value);
+  } else if constexpr (std::same_as<Plain, std::string>) {
+    sink.text(value);
+  } else if constexpr (std::same_as<Plain, NodeSet>) {
+    sink.nodes(value);
+  } else if constexpr (Transparent<Plain>) {
+    walk(sink, boost::pfr::get<0>(value));
+  } else if constexpr (is_optional<Plain>) {
+    sink.optional(value);
+  } else if constexpr (is_variant<Plain>) {
+    sink.variant(value);
+  } else if constexpr (is_map<Plain>) {
+    sink.map(value);
+  } else if constexpr (Sequence<Plain>) {
+    sink.sequence(value);
+  } else {
+    static_assert(std::is_aggregate_v<Plain>, "state and messages are plain aggregates");
+    sink.structure(value);
+  }
+}
+
+}  // namespace conclave

@@ -1,0 +1,243 @@
+// The nodes of one run, and how one of them takes a step. Who decides which step comes next builds on
+// this: the World by virtual time, the Stage by hand.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/describe.hpp"
+#include "core/protocol.hpp"
+#include "sim/ghost.hpp"
+
+namespace conclave::sim {
+
+// Clients have the ids 1 … n; a server has 0.
+template <Protocol P>
+NodeSet members_for(std::uint32_t clients) {
+  return HasServer<P> ? NodeSet::range({0}, clients + 1) : NodeSet::range({1}, clients);
+}
+
+template <class Variant>
+std::string_view alternative_name(const Variant& value) {
+  return std::visit([]<class A>(const A&) { return type_name<A>; }, value);
+}
+
+// The fields of whichever alternative it is, as JSON.
+template <class Variant>
+std::string alternative_content(const Variant& value) {
+  return std::visit([](const auto& alternative) { return describe_json(alternative); }, value);
+}
+
+template <Protocol P>
+class Cluster {
+ public:
+  using Out = Effects<P>;
+  using Message = typename P::Message;
+  using Command = typename P::Spec::Command;
+  using Client = typename P::Spec::Client;
+  using Setup = typename P::Setup;
+  using Durable = typename DurableOf<P>::type;
+
+  Cluster(NodeSet all, Setup setup, trace::Observer* observer)
+      : all_(std::move(all)), setup_(std::move(setup)), observer_(observer) {
+    base_ = all_.min().value;
+    contiguous_ = all_.runs().size() == 1;
+    nodes_.resize(all_.size());
+    clients_.resize(all_.size());
+    if (observer_) ghost_.emplace(all_.size());
+  }
+
+  const NodeSet& all() const { return all_; }
+  std::uint32_t size() const { return all_.size(); }
+  NodeId id(std::size_t index) const {
+    if (contiguous_) return {base_ + static_cast<std::uint32_t>(index)};
+    return *std::next(all_.begin(), static_cast<std::ptrdiff_t>(index));
+  }
+  std::uint32_t index(NodeId node) const {
+    if (contiguous_) return node.value - base_;
+    return static_cast<std::uint32_t>(std::distance(all_.begin(), std::ranges::find(all_, node)));
+  }
+  bool is_server(std::size_t index) const { return HasServer<P> && index == 0; }
+  P& node(std::size_t index) { return nodes_[index]; }
+  const P& node(std::size_t index) const { return nodes_[index]; }
+  Client& client(std::size_t index) { return clients_[index]; }
+  const Client& client(std::size_t index) const { return clients_[index]; }
+  trace::Observer* observer() { return observer_; }
+  std::optional<Ghost>& ghost() { return ghost_; }
+
+  struct Input {
+    trace::Kind kind;
+    std::optional<NodeId> from = {};
+    std::optional<std::uint64_t> message = {};
+    std::optional<std::uint64_t> cause = {};
+  };
+
+  // Runs one handler. `describe(item)` says what came in, and is called only if somebody observes. Returns
+  // the id of the first message that leaves, 0 if nobody observes; the effects are in `out`.
+  template <class Describe, class Handler>
+  std::uint64_t step(Out& out, std::uint32_t index, Ticks now, const Input& input, Describe&& describe,
+                     Handler&& handler) {
+    out.clear();
+    if (!observer_) [[likely]] {
+      handler(nodes_[index], out);
+      return 0;
+    }
+    trace::Step step = {.at = now, .kind = input.kind, .node = id(index), .from = input.from};
+    ghost_->begin(step, index, input.message);
+    if (input.cause) step.cause = input.cause;
+    describe(step.input);
+    const bool contents = observer_->wants_contents();
+    const std::optional<P> before = contents ? std::optional<P>(nodes_[index]) : std::nullopt;
+    try {
+      handler(nodes_[index], out);
+    } catch (const InvariantViolation&) {
+      observer_->see(step);  // the trace shows the step that broke the rule
+      throw;
+    }
+    const std::uint64_t first = ghost_->last_message() + 1;
+    for (const auto& send : out.sends) {
+      const std::uint64_t message = ghost_->send(step);
+      step.sends.push_back({send.to, message, {std::string(alternative_name(send.message)), {}}});
+      if (contents) step.sends.back().what.content = alternative_content(send.message);
+    }
+    for (const auto& event : out.events)
+      step.events.push_back({std::string(alternative_name(event)), alternative_content(event)});
+    for (const std::string_view note : out.notes) step.notes.emplace_back(note);
+    if (contents) {
+      step.changed = input.kind == trace::Kind::start || input.kind == trace::Kind::recover
+                         ? describe_json(nodes_[index])
+                         : describe_change(*before, nodes_[index]);
+    }
+    last_step_ = step.number;
+    observer_->see(step);
+    return first;
+  }
+
+  std::uint64_t start(Out& out, std::uint32_t index, Ticks now) {
+    return step(
+        out, index, now, {.kind = trace::Kind::start}, [](trace::Item&) {},
+        [&](P& node, Out& effects) { node = P::start(id(index), all_, setup_, effects); });
+  }
+
+  std::uint64_t recover(Out& out, std::uint32_t index, Ticks now, const std::optional<Durable>& durable) {
+    return step(
+        out, index, now, {.kind = trace::Kind::recover},
+        [&](trace::Item& item) { item.type = durable ? "durable" : "fresh"; },
+        [&](P& node, Out& effects) {
+          if constexpr (Recovers<P>) {
+            if (durable) {
+              node = P::recover(id(index), all_, setup_, *durable, effects);
+              return;
+            }
+          }
+          node = P::start(id(index), all_, setup_, effects);
+        });
+  }
+
+  std::uint64_t command(Out& out, std::uint32_t index, Ticks now, const Command& command) {
+    clients_[index].issue(command);
+    return step(
+        out, index, now, {.kind = trace::Kind::command},
+        [&](trace::Item& item) {
+          item.type = alternative_name(command);
+          item.content = alternative_content(command);
+        },
+        [&](P& node, Out& effects) {
+          std::visit([&](const auto& which) { node.on_command(effects, which); }, command);
+        });
+  }
+
+  std::uint64_t deliver(Out& out, std::uint32_t index, Ticks now, NodeId from, const Message& message,
+                        std::uint64_t message_id) {
+    return step(
+        out, index, now, {.kind = trace::Kind::deliver, .from = from, .message = message_id},
+        [&](trace::Item& item) {
+          item.type = alternative_name(message);
+          if (observer_->wants_contents()) item.content = alternative_content(message);
+        },
+        [&](P& node, Out& effects) {
+          std::visit([&](const auto& which) { node.on_message(effects, from, which); }, message);
+        });
+  }
+
+  template <class Timer>
+  std::uint64_t fire(Out& out, std::uint32_t index, Ticks now, Timer timer, std::uint64_t cause) {
+    return step(
+        out, index, now, {.kind = trace::Kind::timer, .cause = cause},
+        [&](trace::Item& item) { item.type = enumerator_name(timer); },
+        [&](P& node, Out& effects) { node.on_timer(effects, timer); });
+  }
+
+  std::uint64_t toss(Out& out, std::uint32_t index, Ticks now, unsigned face) {
+    return step(
+        out, index, now, {.kind = trace::Kind::choice},
+        [&](trace::Item& item) { item.type = std::to_string(face); },
+        [&](P& node, Out& effects) {
+          if constexpr (TossesCoins<P>) node.on_choice(effects, face);
+        });
+  }
+
+  // An application message: the protocol only lends its clock to it. Returns the message's id.
+  template <class Stamp>
+  std::uint64_t tell(std::uint32_t index, NodeId to, Ticks now, Stamp& stamp) {
+    if constexpr (StampsApplication<P>) stamp = nodes_[index].on_tell();
+    if (!observer_) return 0;
+    trace::Step step = {.at = now, .kind = trace::Kind::tell, .node = id(index)};
+    ghost_->begin(step, index, {});
+    step.sends.push_back({to, ghost_->send(step), {"application", {}}});
+    observer_->see(step);
+    return step.sends.back().id;
+  }
+
+  template <class Stamp>
+  void hear(std::uint32_t index, NodeId from, Ticks now, const Stamp& stamp, std::uint64_t message) {
+    if constexpr (StampsApplication<P>) nodes_[index].on_hear(stamp);
+    if (!observer_) return;
+    trace::Step step = {.at = now, .kind = trace::Kind::hear, .node = id(index), .from = from};
+    ghost_->begin(step, index, message);
+    step.input.type = "application";
+    observer_->see(step);
+  }
+
+  // What befalls a node from outside, without a handler.
+  void befall(trace::Kind kind, std::uint32_t index, Ticks now, std::string what = {}) {
+    if (!observer_) return;
+    trace::Step step = {.at = now, .kind = kind, .node = id(index)};
+    ghost_->begin(step, index, {});
+    step.input.type = std::move(what);
+    observer_->see(step);
+  }
+
+  // What befalls links or messages.
+  void befall_links(trace::Kind kind, Ticks now, std::string what,
+                    std::optional<std::uint64_t> message = {}) {
+    if (!observer_) return;
+    trace::Step step = {.at = now, .kind = kind, .message = message};
+    ghost_->begin_linkwise(step);
+    step.input.type = std::move(what);
+    observer_->see(step);
+  }
+
+  std::uint64_t last_step() const { return last_step_; }
+
+ private:
+  NodeSet all_;
+  Setup setup_;
+  trace::Observer* observer_;
+  std::uint32_t base_ = 0;
+  bool contiguous_ = true;
+  std::vector<P> nodes_;
+  std::vector<Client> clients_;
+  std::optional<Ghost> ghost_;
+  std::uint64_t last_step_ = 0;
+};
+
+template <class P>
+struct AppStampOf {
+  using type = NoSetup;  // nothing travels with an application message
+};
+template <StampsApplication P>
+struct AppStampOf<P> {
+  using type = typename P::AppStamp;
+};
+
+}  // namespace conclave::sim

@@ -1,0 +1,185 @@
+#include "sim/faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sim/random.hpp"
+
+namespace conclave::sim {
+namespace {
+
+constexpr double usual_rate = 0.05;
+
+struct Named {
+  const char* name;
+  bool Faults::*flag;
+  double Faults::*rate;
+};
+
+constexpr Named table[] = {
+    {"pause", &Faults::pause, nullptr}, {"partition", &Faults::partition, nullptr},
+    {"crash", &Faults::crash, nullptr}, {"drift", &Faults::drift, nullptr},
+    {"jump", &Faults::jump, nullptr},   {"unsynced", &Faults::unsynced, nullptr},
+    {"loss", nullptr, &Faults::loss},   {"duplicate", nullptr, &Faults::duplicate},
+    {"slow", nullptr, &Faults::slow},   {"reorder", nullptr, &Faults::reorder},
+};
+
+bool present(const Faults& faults, const Named& named) {
+  return named.flag ? faults.*named.flag : faults.*named.rate > 0;
+}
+
+}  // namespace
+
+Faults Faults::everything() {
+  return {.pause = true,
+          .partition = true,
+          .crash = true,
+          .drift = true,
+          .jump = true,
+          .unsynced = true,
+          .loss = usual_rate,
+          .duplicate = usual_rate,
+          .slow = usual_rate,
+          .reorder = usual_rate};
+}
+
+Faults Faults::allowed_by(const Assumptions& assumes) {
+  Faults faults;
+  if (assumes.timing == Timing::asynchronous) {
+    // Without bounds a standing process, a cut that heals and a wrong clock are only slowness: over
+    // reliable links what a cut holds back arrives when it heals.
+    faults.pause = faults.partition = faults.drift = faults.jump = true;
+    faults.slow = usual_rate;
+  }
+  if (assumes.links != Links::reliable_fifo) faults.reorder = usual_rate;
+  if (assumes.links == Links::lossy) faults.loss = faults.duplicate = usual_rate;
+  if (assumes.crashes != Crashes::none) faults.crash = true;
+  if (assumes.crashes == Crashes::recover) faults.unsynced = true;
+  return faults;
+}
+
+std::string Faults::to_string() const {
+  std::string out;
+  for (const Named& named : table) {
+    if (!present(*this, named)) continue;
+    if (!out.empty()) out += ',';
+    out += named.flag ? std::string(named.name) : fmt::format("{}={}", named.name, this->*named.rate);
+  }
+  return out.empty() ? "none" : out;
+}
+
+std::vector<std::string> Faults::beyond(const Assumptions& assumes) const {
+  const Faults allowed = allowed_by(assumes);
+  std::vector<std::string> names;
+  for (const Named& named : table) {
+    if (present(*this, named) && !present(allowed, named)) names.emplace_back(named.name);
+  }
+  return names;
+}
+
+std::expected<Faults, std::string> Faults::parse(std::string_view text, const Assumptions& assumes,
+                                                 bool beyond_assumptions) {
+  if (text == "none" || text.empty()) return Faults{};
+  if (text == "all") return beyond_assumptions ? everything() : allowed_by(assumes);
+  Faults faults;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const std::string_view name = part.substr(0, part.find('='));
+    const auto found = std::ranges::find_if(table, [&](const Named& named) { return named.name == name; });
+    if (found == std::end(table)) {
+      std::string known;
+      for (const Named& named : table) known += fmt::format(", {}", named.name);
+      return std::unexpected(
+          fmt::format("unknown fault '{}'; write none, all, or some of {}", name, known.substr(2)));
+    }
+    if (found->flag) {
+      if (name.size() != part.size()) return std::unexpected(fmt::format("fault '{}' takes no rate", name));
+      faults.*found->flag = true;
+      continue;
+    }
+    double rate = usual_rate;
+    if (name.size() != part.size()) {
+      const std::string_view number = part.substr(name.size() + 1);
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rate);
+      if (error != std::errc{} || end != number.data() + number.size() || !(rate > 0 && rate <= 1))
+        return std::unexpected(fmt::format("'{}' is no rate for {}; write a number in (0, 1]", number, name));
+    }
+    faults.*found->rate = rate;
+  }
+  if (const auto names = faults.beyond(assumes); !names.empty() && !beyond_assumptions)
+    return std::unexpected(
+        fmt::format("the algorithm assumes that there is no '{}'; add --beyond-assumptions to "
+                    "inject it all the same",
+                    names.front()));
+  return faults;
+}
+
+Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed) {
+  Script plan;
+  if (window.count < 4) return plan;
+  const std::vector<NodeId> nodes(members.begin(), members.end());
+  std::uint64_t drawn = 0;
+  const auto draw = [&] { return Draw(seed, Purpose::plan, 0, drawn++); };
+  const auto some_node = [&] { return nodes[draw().below(nodes.size())]; };
+  // A stretch of trouble: it begins in the window and ends in it.
+  const auto stretch = [&](Action begin, Action end) {
+    const std::uint64_t start = draw().below(window.count - 2);
+    const std::uint64_t longest = std::max<std::uint64_t>(1, window.count / 4);
+    begin.at = {start};
+    end.at = {std::min(window.count - 1, start + draw().between(1, longest))};
+    plan.push_back(begin);
+    plan.push_back(end);
+  };
+  const auto times = [&](std::uint64_t most) { return draw().between(0, most); };
+
+  if (faults.pause) {
+    for (std::uint64_t i = times(3); i > 0; --i) {
+      const NodeId node = some_node();
+      stretch({.what = Action::What::pause, .node = node}, {.what = Action::What::resume, .node = node});
+    }
+  }
+  if (faults.partition && nodes.size() > 1) {
+    for (std::uint64_t i = times(2); i > 0; --i) {
+      Action cut = {.what = Action::What::partition, .cut = static_cast<Action::Cut>(draw().below(3))};
+      for (NodeId node : nodes) {
+        if (draw().below(2) == 0) cut.group.insert(node);
+      }
+      if (cut.group.empty()) cut.group.insert(nodes.front());
+      if (cut.group.size() == nodes.size()) cut.group.erase(nodes.back());
+      cut.node = some_node();
+      stretch(cut, {.what = Action::What::heal});
+    }
+  }
+  if (faults.crash) {
+    for (std::uint64_t i = times(2); i > 0; --i) {
+      const NodeId node = some_node();
+      stretch({.what = Action::What::crash, .node = node, .durable = !faults.unsynced},
+              {.what = Action::What::recover, .node = node});
+    }
+  }
+  if (faults.drift) {
+    for (NodeId node : nodes) {
+      if (draw().below(2) == 0) continue;
+      const auto ppm = static_cast<std::int64_t>(draw().below(200'001)) - 100'000;
+      plan.push_back(
+          {.what = Action::What::drift, .at = {draw().below(window.count)}, .node = node, .amount = ppm});
+    }
+  }
+  if (faults.jump) {
+    for (std::uint64_t i = times(2); i > 0; --i) {
+      const auto by = static_cast<std::int64_t>(draw().below(window.count + 1)) -
+                      static_cast<std::int64_t>(window.count / 2);
+      plan.push_back({.what = Action::What::jump,
+                      .at = {draw().below(window.count)},
+                      .node = some_node(),
+                      .amount = by});
+    }
+  }
+  std::ranges::stable_sort(plan, {}, &Action::at);
+  return plan;
+}
+
+}  // namespace conclave::sim

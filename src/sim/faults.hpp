@@ -1,0 +1,42 @@
+// Which faults a run may suffer, and when: a plan drawn from the seed, within what the algorithm assumes.
+#pragma once
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/assumptions.hpp"
+#include "sim/script.hpp"
+
+namespace conclave::sim {
+
+struct Faults {
+  bool pause = false;
+  bool partition = false;
+  bool crash = false;
+  bool drift = false;
+  bool jump = false;
+  bool unsynced = false;  // a crash loses what was not yet synced to disk
+  double loss = 0;        // chance per message
+  double duplicate = 0;
+  double slow = 0;
+  double reorder = 0;
+
+  bool any() const { return pause || partition || crash || drift || jump || unsynced || touches_messages(); }
+  bool touches_messages() const { return loss > 0 || duplicate > 0 || slow > 0 || reorder > 0; }
+  std::string to_string() const;
+
+  static Faults everything();
+  static Faults allowed_by(const Assumptions& assumes);
+  // The names of the faults in here that `assumes` rules out.
+  std::vector<std::string> beyond(const Assumptions& assumes) const;
+  // none, all, or a list such as pause,partition,loss=0.05. `all` means what is allowed, or everything
+  // if one may go beyond the assumptions.
+  static std::expected<Faults, std::string> parse(std::string_view text, const Assumptions& assumes,
+                                                  bool beyond_assumptions);
+};
+
+// The faults of nodes and links between time 0 and `window`, in order of time. Everything is mended by then.
+Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed);
+
+}  // namespace conclave::sim

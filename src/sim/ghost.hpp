@@ -1,0 +1,81 @@
+// Logical time that follows a run without touching it: a Lamport clock and a vector clock per node, and a
+// stamp per message under way. Exists only while somebody observes.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/step.hpp"
+
+namespace conclave::sim {
+
+class Ghost {
+ public:
+  explicit Ghost(std::size_t nodes) : nodes_(nodes) {}
+
+  // Fills in number, time stamps and cause of a step that is about to be taken. `message` is the id of the
+  // message that arrives with it, if one does.
+  void begin(trace::Step& step, std::size_t node_index, std::optional<std::uint64_t> message) {
+    Node& node = nodes_[node_index];
+    if (message) {
+      const auto found = under_way_.find(*message);
+      if (found != under_way_.end()) {
+        const Stamp& stamp = found->second;
+        node.lamport = std::max(node.lamport, stamp.lamport);
+        node.vector.merge(*stamp.vector);
+        step.cause = stamp.step;
+        step.message = message;
+        if (--found->second.copies == 0) under_way_.erase(found);
+      }
+    }
+    ++node.lamport;
+    node.vector.tick(*step.node);
+    step.number = ++steps_;
+    step.lamport = node.lamport;
+    step.vector = node.vector;
+  }
+
+  void begin_linkwise(trace::Step& step) { step.number = ++steps_; }
+
+  std::uint64_t last_message() const { return last_message_; }
+
+  // Numbers a message that leaves with the step.
+  std::uint64_t send(const trace::Step& step) {
+    if (stamped_step_ != step.number) {
+      stamped_step_ = step.number;
+      stamp_ = {step.number, step.lamport, std::make_shared<const VectorClock>(step.vector), 1};
+    }
+    under_way_.emplace(++last_message_, stamp_);
+    return last_message_;
+  }
+
+  void copy(std::uint64_t message) {
+    if (const auto found = under_way_.find(message); found != under_way_.end()) ++found->second.copies;
+  }
+  void drop(std::uint64_t message) {
+    if (const auto found = under_way_.find(message); found != under_way_.end() && --found->second.copies == 0)
+      under_way_.erase(found);
+  }
+
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  struct Node {
+    std::uint64_t lamport = 0;
+    VectorClock vector = {};
+  };
+  struct Stamp {
+    std::uint64_t step = 0;
+    std::uint64_t lamport = 0;
+    std::shared_ptr<const VectorClock> vector = {};
+    std::uint32_t copies = 1;
+  };
+  std::vector<Node> nodes_;
+  std::unordered_map<std::uint64_t, Stamp> under_way_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t last_message_ = 0;
+  std::uint64_t stamped_step_ = 0;
+  Stamp stamp_;
+};
+
+}  // namespace conclave::sim

@@ -1,0 +1,177 @@
+#include "sim/script.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/describe.hpp"
+
+namespace conclave::sim {
+namespace {
+
+using What = Action::What;
+using Json = nlohmann::json;
+
+constexpr int format_version = 1;
+
+// What each action says beside its time.
+struct Fields {
+  bool node = false;
+  bool to = false;
+  bool nth = false;
+  const char* amount = nullptr;  // the name it goes by
+};
+
+Fields fields_of(What what) {
+  switch (what) {
+    case What::wish: return {.node = true, .amount = "hold"};
+    case What::tell: return {.node = true, .to = true};
+    case What::crash:
+    case What::recover:
+    case What::pause:
+    case What::resume: return {.node = true};
+    case What::partition:
+    case What::heal: return {};
+    case What::drift: return {.node = true, .amount = "ppm"};
+    case What::jump: return {.node = true, .amount = "by"};
+    case What::lose: return {.node = true, .nth = true};
+    case What::duplicate:
+    case What::slow:
+    case What::reorder: return {.node = true, .nth = true, .amount = "by"};
+  }
+  return {};
+}
+
+template <class E>
+std::optional<E> enumerator_named(std::string name) {
+  for (char& c : name) {
+    if (c == '-') c = '_';
+  }
+  for (std::size_t i = 0; i < max_enumerators; ++i) {
+    const auto value = static_cast<E>(i);
+    if (!enumerator_name(value).empty() && enumerator_name(value) == name) return value;
+  }
+  return std::nullopt;
+}
+
+NodeId read_node(const Json& value, const NodeSet& members) {
+  if (!value.is_number_unsigned() || !members.contains({value.get<std::uint32_t>()}))
+    throw std::runtime_error(fmt::format("{} is no member; members are {} to {}", value.dump(),
+                                         members.min().value, members.max().value));
+  return {value.get<std::uint32_t>()};
+}
+
+const Json& need(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw std::runtime_error(fmt::format("\"{}\" is missing", key));
+  return *found;
+}
+
+std::uint64_t unsigned_field(const Json& object, const char* key) {
+  const Json& value = need(object, key);
+  if (!value.is_number_unsigned())
+    throw std::runtime_error(fmt::format("\"{}\" is no number of 0 or more", key));
+  return value.get<std::uint64_t>();
+}
+
+Action read_action(const Json& object, const NodeSet& members) {
+  if (!object.is_object()) throw std::runtime_error("not an object");
+  const Json& name = need(object, "do");
+  const auto what = name.is_string() ? enumerator_named<What>(name.get<std::string>()) : std::nullopt;
+  if (!what)
+    throw std::runtime_error(fmt::format(
+        "\"do\" is {}; it must be one of wish, tell, crash, recover, pause, resume, partition, heal, "
+        "drift, jump, lose, duplicate, slow, reorder",
+        name.dump()));
+  Action action = {.what = *what};
+  const Fields fields = fields_of(*what);
+  if (!action.concerns_message()) action.at = {unsigned_field(object, "at")};
+  if (fields.node) action.node = read_node(need(object, "node"), members);
+  if (fields.to) action.to = read_node(need(object, "to"), members);
+  if (fields.to && action.to == action.node) throw std::runtime_error("a node does not tell itself anything");
+  if (fields.nth) {
+    action.nth = unsigned_field(object, "nth");
+    if (action.nth == 0) throw std::runtime_error("\"nth\" counts from 1");
+  }
+  if (fields.amount) {
+    const Json& amount = need(object, fields.amount);
+    if (!amount.is_number_integer())
+      throw std::runtime_error(fmt::format("\"{}\" is no whole number", fields.amount));
+    action.amount = amount.get<std::int64_t>();
+    const bool may_be_negative = *what == What::drift || *what == What::jump;
+    if (action.amount < 0 && !may_be_negative)
+      throw std::runtime_error(fmt::format("\"{}\" is negative", fields.amount));
+    if (*what == What::drift && (action.amount <= -1'000'000 || action.amount > 1'000'000))
+      throw std::runtime_error("\"ppm\" must lie between -999999 and 1000000");
+  }
+  if (*what == What::recover) action.durable = object.value("durable", true);
+  if (*what == What::crash) {
+    action.durable = object.value("unsynced_survives", true);
+    action.forever = object.value("forever", false);
+  }
+  if (*what == What::partition) {
+    const auto cut = enumerator_named<Action::Cut>(object.value("cut", std::string("two-way")));
+    if (!cut) throw std::runtime_error("\"cut\" must be two-way, one-way or bridge");
+    action.cut = *cut;
+    for (const Json& member : need(object, "group")) action.group.insert(read_node(member, members));
+    if (action.group.empty() || action.group.size() == members.size())
+      throw std::runtime_error("\"group\" must be some members, not none or all");
+    if (*cut == Action::Cut::bridge) action.node = read_node(need(object, "node"), members);
+  }
+  return action;
+}
+
+}  // namespace
+
+std::string to_json(const Action& action) {
+  std::string out = fmt::format("{{\"do\":\"{}\"", enumerator_name(action.what));
+  const Fields fields = fields_of(action.what);
+  if (!action.concerns_message()) out += fmt::format(",\"at\":{}", action.at.count);
+  if (fields.node) out += fmt::format(",\"node\":{}", action.node.value);
+  if (fields.to) out += fmt::format(",\"to\":{}", action.to.value);
+  if (fields.nth) out += fmt::format(",\"nth\":{}", action.nth);
+  if (fields.amount) out += fmt::format(",\"{}\":{}", fields.amount, action.amount);
+  if (action.what == What::recover) out += fmt::format(",\"durable\":{}", action.durable);
+  if (action.what == What::crash && !action.durable) out += ",\"unsynced_survives\":false";
+  if (action.what == What::crash && action.forever) out += ",\"forever\":true";
+  if (action.what == What::partition) {
+    std::string cut(enumerator_name(action.cut));
+    std::ranges::replace(cut, '_', '-');
+    out += fmt::format(",\"cut\":\"{}\",\"group\":{}", cut, describe_json(action.group));
+    if (action.cut == Action::Cut::bridge) out += fmt::format(",\"node\":{}", action.node.value);
+  }
+  return out + "}";
+}
+
+std::string to_json(const Script& script) {
+  std::string out = fmt::format("{{\"conclave-script\":{},\"actions\":[", format_version);
+  for (const Action& action : script) {
+    out += out.back() == '[' ? "\n  " : ",\n  ";
+    out += to_json(action);
+  }
+  return out + "\n]}\n";
+}
+
+std::expected<Script, std::string> parse_script(const std::string& text, const NodeSet& members) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) return std::unexpected("the script is not JSON");
+  if (!document.is_object() || !document.contains("conclave-script"))
+    return std::unexpected(
+        "no \"conclave-script\": a script is {\"conclave-script\": 1, \"actions\": [ … ]}");
+  if (document["conclave-script"] != format_version)
+    return std::unexpected(fmt::format("script version {}; this program reads version {}",
+                                       document["conclave-script"].dump(), format_version));
+  if (!document.contains("actions") || !document["actions"].is_array())
+    return std::unexpected("no list \"actions\"");
+  Script script;
+  for (const Json& object : document["actions"]) {
+    try {
+      script.push_back(read_action(object, members));
+    } catch (const std::exception& problem) {
+      return std::unexpected(fmt::format("action {}: {}", script.size() + 1, problem.what()));
+    }
+  }
+  return script;
+}
+
+}  // namespace conclave::sim

@@ -1,0 +1,639 @@
+// The simulated world: virtual time, links with delays, clients, and faults. Same options, same run.
+//
+// Every run has two acts. Until the end of the fault window anything may happen that the options allow;
+// then links heal, standing nodes go on, crashed ones come back, and the clients must all be served.
+#pragma once
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <deque>
+#include <memory>
+
+#include "sim/cluster.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/options.hpp"
+
+namespace conclave::sim {
+
+template <Protocol P>
+class World {
+ public:
+  using Out = Effects<P>;
+  using Message = typename P::Message;
+  using Setup = typename P::Setup;
+  using Timer = typename P::Timer;
+  using Command = typename P::Spec::Command;
+  using Durable = typename DurableOf<P>::type;
+  using AppStamp = typename AppStampOf<P>::type;
+
+  World(const Options& options, const Setup& setup, trace::Observer* observer)
+      : options_(options), cluster_(members_for<P>(options.nodes), setup, observer) {
+    flags_.resize(cluster_.size());
+    if (options_.faults.unsynced && options_.sync_ticks == 0) options_.sync_ticks = 5;
+    fifo_ = P::assumes.links == Links::reliable_fifo && !options.break_fifo;
+    lossy_ = P::assumes.links == Links::lossy;
+    fixed_delay_ = options.delay.usual.least;
+    if (options.script) {
+      for (const Action& action : *options.script) {
+        if (action.concerns_message()) scripted_[{action.node.value, action.nth}].push_back(action);
+      }
+    }
+    plain_links_ = options.delay.is_fixed() && !options.faults.touches_messages() && scripted_.empty();
+  }
+
+  Report run() {
+    begin();
+    try {
+      std::uint64_t at = 0;
+      Event event;
+      while (report_.steps < options_.step_limit && queue_.pop(at, event)) {
+        now_ = {at};
+        ++report_.steps;
+        handle(event);
+        if constexpr (NeverRests<P>) {
+          if (discontent_ == 0 && actions_left_ == 0 && !options_.run_on) break;
+          if (now_ > deadline_ && !options_.run_on) break;
+        }
+      }
+    } catch (const InvariantViolation& violation) {
+      report_.broken = violation.what();
+    }
+    return finish();
+  }
+
+  // For benchmarks and tests that look inside.
+  Cluster<P>& cluster() { return cluster_; }
+
+  // Starts every node without running anything.
+  void begin() {
+    if (cluster_.observer()) cluster_.observer()->begin(header_);
+    report_.window = options_.script ? Ticks{} : options_.faults.any() ? fault_window(options_) : Ticks{};
+    for (std::uint32_t i = 0; i < cluster_.size(); ++i) settle(i, cluster_.start(out_, i, now_));
+    if (options_.script) {
+      for (const Action& action : *options_.script) {
+        if (!action.concerns_message()) schedule(action);
+      }
+      // Whatever the script broke is mended after its last action: the second act.
+      for (const Action& action : *options_.script) report_.window = std::max(report_.window, action.at);
+    } else {
+      const Script plan = plan_faults(options_.faults, cluster_.all(), report_.window, options_.seed);
+      for (const Action& action : plan) schedule(action);
+      for (std::uint32_t i = 0; i < cluster_.size() && options_.entries > 0; ++i) {
+        if (cluster_.is_server(i)) continue;
+        cluster_.client(i).entries_left = options_.entries;
+        ++discontent_;
+        plan_client(i);
+      }
+    }
+    if (options_.faults.any() || options_.script)
+      queue_.push(report_.window.count + 1, {.kind = Event::Kind::heal_all});
+    // For protocols that never come to rest: long after everybody should have been served.
+    deadline_ = report_.window +
+                Ticks{1000 * (1 + fault_window(options_).count) +
+                      1000ull * options_.nodes * std::max<std::uint64_t>(1, options_.delay.usual.mean())};
+  }
+
+  void set_header(trace::Header header) {
+    header_ = std::move(header);
+    header_.nodes = cluster_.all();
+  }
+
+ private:
+  struct Event {
+    enum class Kind : std::uint8_t { message, application, timer, wake, action, synced, heal_all };
+    Kind kind = Kind::message;
+    std::uint32_t node = 0;  // index
+    std::uint32_t from = 0;  // index of the sender; the timer; index of the action
+    std::uint32_t id = 0;    // of the message for observers; generation of the timer; slot of the stamp
+    Message message = {};
+  };
+
+  enum Flag : std::uint8_t { crashed = 1, paused = 2 };
+
+  struct RunningTimer {
+    Timer timer;
+    std::uint32_t generation;
+    std::uint64_t due;
+    std::uint64_t cause;
+  };
+
+  struct Unsynced {
+    std::optional<Durable> durable;
+    std::vector<typename Out::Send> sends;
+    std::uint64_t first_id;
+  };
+
+  // What few nodes ever need.
+  struct Extra {
+    std::uint64_t sent = 0;
+    std::int64_t drift_ppm = 0;
+    std::uint32_t generation = 0;
+    std::vector<RunningTimer> timers;
+    std::vector<Event> backlog;       // of a paused node
+    std::deque<std::uint64_t> holds;  // of scripted requests
+    std::optional<Durable> durable;
+    std::deque<Unsynced> unsynced;
+    std::uint64_t synced_at = 0;
+    std::uint64_t draws = 0;
+    std::uint32_t incarnation = 0;
+    bool down_forever = false;
+  };
+
+  struct Cut {
+    Action::Cut kind;
+    NodeSet group;
+    NodeId bridge;
+  };
+
+  Extra& extra(std::uint32_t i) {
+    if (extras_.empty()) extras_.resize(cluster_.size());
+    if (!extras_[i]) extras_[i] = std::make_unique<Extra>();
+    return *extras_[i];
+  }
+
+  void handle(Event& event) {
+    const std::uint32_t i = event.node;
+    if (event.kind == Event::Kind::message) [[likely]] {
+      if (flags_[i] != 0) [[unlikely]]
+        return intercept(event);
+      return settle(i, cluster_.deliver(out_, i, now_, cluster_.id(event.from), event.message, event.id));
+    }
+    if (event.kind == Event::Kind::action) return perform(event);
+    if (event.kind == Event::Kind::heal_all) return heal_everything();
+    if (flags_[i] != 0) return intercept(event);
+    switch (event.kind) {
+      case Event::Kind::application: return hear(event);
+      case Event::Kind::timer: return fire(event);
+      case Event::Kind::wake: return wake(i);
+      case Event::Kind::synced: return synced(event);
+      default: return;
+    }
+  }
+
+  // Something happens to a node that is down or stands still.
+  void intercept(Event& event) {
+    if (flags_[event.node] & crashed) {
+      if (event.kind == Event::Kind::message || event.kind == Event::Kind::application)
+        lose(event.id, "receiver is down");
+      return;
+    }
+    extra(event.node).backlog.push_back(std::move(event));
+  }
+
+  // Carries out what a step asked for.
+  void settle(std::uint32_t i, std::uint64_t first_id) {
+    if constexpr (!std::same_as<Durable, NoDurable>) {
+      if (persist(i, first_id)) return after_sends(i);
+    }
+    for (auto& send : out_.sends) route(i, send, first_id == 0 ? 0 : first_id++);
+    after_sends(i);
+  }
+
+  void after_sends(std::uint32_t i) {
+    if (!out_.events.empty()) {
+      auto& client = cluster_.client(i);
+      for (const auto& event : out_.events) client.see(event);
+      plan_client(i);
+    }
+    if constexpr (HasTimers<P>) {
+      for (const Timer timer : out_.disarmed)
+        std::erase_if(extra(i).timers, [&](const RunningTimer& t) { return t.timer == timer; });
+      for (const auto& arm : out_.armed) start_timer(i, arm);
+    }
+    if constexpr (TossesCoins<P>) {
+      if (!out_.choices.empty()) {
+        const std::vector<unsigned> choices = out_.choices;
+        for (const unsigned faces : choices) {
+          const Draw draw(options_.seed, Purpose::coin, i, extra(i).draws++);
+          settle(i, cluster_.toss(out_, i, now_, static_cast<unsigned>(draw.below(faces))));
+        }
+      }
+    }
+  }
+
+  // Links.
+
+  void route(std::uint32_t from, typename Out::Send& send, std::uint64_t id) {
+    ++counts_[send.message.index()];
+    const std::uint32_t to = cluster_.index(send.to);
+    ensure(to < flags_.size() && to != from, "messages go to other members");
+    Event event = {
+        .node = to, .from = from, .id = static_cast<std::uint32_t>(id), .message = std::move(send.message)};
+    if (plain_links_ && cuts_.empty()) [[likely]] {
+      queue_.push(now_.count + fixed_delay_, std::move(event));
+    } else {
+      route_with_care(std::move(event));
+    }
+  }
+
+  void route_with_care(Event event) {
+    Extra& sender = extra(event.from);
+    const std::uint64_t nth = ++sender.sent;
+    std::uint64_t delay = sample_delay(event.from, event.node, nth);
+    bool keep_order = fifo_;
+    const NodeId from = cluster_.id(event.from);
+    for (const Action& fault : message_faults(from, nth)) {
+      if (options_.record) report_.done.push_back(fault);
+      switch (fault.what) {
+        case Action::What::lose: return lose(event.id, "on the way");
+        case Action::What::duplicate: {
+          ++report_.duplicated;
+          if (cluster_.ghost()) cluster_.ghost()->copy(event.id);
+          cluster_.befall_links(trace::Kind::duplicate, now_, "message", event.id);
+          Event again = event;
+          transmit(std::move(again), delay + static_cast<std::uint64_t>(fault.amount), false);
+          break;
+        }
+        case Action::What::slow: delay += static_cast<std::uint64_t>(fault.amount); break;
+        case Action::What::reorder:
+          delay += static_cast<std::uint64_t>(fault.amount);
+          keep_order = false;
+          break;
+        default: break;
+      }
+    }
+    transmit(std::move(event), delay, keep_order);
+  }
+
+  void transmit(Event event, std::uint64_t delay, bool keep_order) {
+    if (is_cut(cluster_.id(event.from), cluster_.id(event.node))) {
+      if (lossy_) return lose(event.id, "cut off");
+      ++report_.held_back;
+      held_.push_back(std::move(event));
+      return;
+    }
+    std::uint64_t at = now_.count + delay;
+    if (keep_order) {
+      std::uint64_t& last = last_arrival_[std::uint64_t{event.from} << 32 | event.node];
+      at = last = std::max(last, at);
+    }
+    queue_.push(at, std::move(event));
+  }
+
+  std::uint64_t sample_delay(std::uint32_t from, std::uint32_t to, std::uint64_t nth) const {
+    const Delay& delay = options_.delay.on(cluster_.id(from), cluster_.id(to));
+    if (delay.shape == Delay::Shape::fixed) return delay.least;
+    return delay.sample(Draw(options_.seed, Purpose::delay, from, nth));
+  }
+
+  // The faults that befall the nth message of a node: from the script, or drawn.
+  std::vector<Action> message_faults(NodeId from, std::uint64_t nth) {
+    if (options_.script) {
+      const auto found = scripted_.find({from.value, nth});
+      return found == scripted_.end() ? std::vector<Action>{} : found->second;
+    }
+    std::vector<Action> faults;
+    if (!options_.faults.touches_messages() || now_ > report_.window) return faults;
+    const auto happens = [&](double rate, Purpose purpose) {
+      return rate > 0 && Draw(options_.seed, purpose, from.value, nth).chance(rate);
+    };
+    const auto longer = [&](Purpose purpose) {
+      const std::uint64_t most = 20 * std::max<std::uint64_t>(1, options_.delay.usual.mean());
+      return static_cast<std::int64_t>(Draw(~options_.seed, purpose, from.value, nth).between(1, most));
+    };
+    const Faults& rates = options_.faults;
+    if (happens(rates.loss, Purpose::loss))
+      faults.push_back({.what = Action::What::lose, .node = from, .nth = nth});
+    if (happens(rates.duplicate, Purpose::duplication))
+      faults.push_back({.what = Action::What::duplicate,
+                        .node = from,
+                        .amount = longer(Purpose::duplication),
+                        .nth = nth});
+    if (happens(rates.slow, Purpose::slowness))
+      faults.push_back(
+          {.what = Action::What::slow, .node = from, .amount = longer(Purpose::slowness), .nth = nth});
+    if (happens(rates.reorder, Purpose::reorder))
+      faults.push_back(
+          {.what = Action::What::reorder, .node = from, .amount = longer(Purpose::reorder), .nth = nth});
+    return faults;
+  }
+
+  bool is_cut(NodeId from, NodeId to) const {
+    for (const Cut& cut : cuts_) {
+      const bool from_inside = cut.group.contains(from);
+      if (from_inside == cut.group.contains(to)) continue;
+      if (cut.kind == Action::Cut::one_way && !from_inside) continue;
+      if (cut.kind == Action::Cut::bridge && (cut.bridge == from || cut.bridge == to)) continue;
+      return true;
+    }
+    return false;
+  }
+
+  void lose(std::uint64_t id, const char* why) {
+    ++report_.lost;
+    if (cluster_.ghost()) cluster_.ghost()->drop(id);
+    cluster_.befall_links(trace::Kind::lose, now_, why, id);
+  }
+
+  // Clients.
+
+  std::uint64_t hold_of(std::uint32_t i, std::uint64_t request) const {
+    return options_.hold.sample(Draw(options_.seed, Purpose::hold, i, request));
+  }
+
+  void plan_client(std::uint32_t i) {
+    auto& client = cluster_.client(i);
+    if (!client.next()) return;
+    std::uint64_t pause = 0;
+    if (client.holding()) {
+      if (options_.script && !extra(i).holds.empty()) {
+        pause = extra(i).holds.front();
+        extra(i).holds.pop_front();
+      } else {
+        pause = hold_of(i, client.requests);
+      }
+    } else if (!options_.script) {
+      pause = options_.think.sample(Draw(options_.seed, Purpose::think, i, client.requests));
+    }
+    queue_.push(now_.count + pause, {.kind = Event::Kind::wake, .node = i});
+  }
+
+  void wake(std::uint32_t i) {
+    const auto command = cluster_.client(i).next();
+    if (!command) return;
+    const bool asks = !cluster_.client(i).holding();
+    if (asks && options_.record)
+      report_.done.push_back(
+          {.what = Action::What::wish,
+           .at = now_,
+           .node = cluster_.id(i),
+           .amount = static_cast<std::int64_t>(hold_of(i, cluster_.client(i).requests + 1))});
+    settle(i, cluster_.command(out_, i, now_, *command));
+    if (!asks) {
+      if (cluster_.client(i).content()) --discontent_;
+      return plan_client(i);
+    }
+    if (options_.chatter > 0 && !options_.script) chat(i);
+  }
+
+  // Some requests are followed by a word to somebody else: that is how one request happens before another.
+  void chat(std::uint32_t i) {
+    const std::uint64_t nth = cluster_.client(i).requests;
+    if (!Draw(options_.seed, Purpose::chatter, i, 2 * nth).chance(options_.chatter)) return;
+    const std::uint32_t first = HasServer<P> ? 1 : 0;
+    const std::uint32_t others = cluster_.size() - first;
+    if (others < 2) return;
+    auto to = first + static_cast<std::uint32_t>(
+                          Draw(options_.seed, Purpose::chatter, i, 2 * nth + 1).below(others - 1));
+    if (to >= i) ++to;
+    tell(i, to);
+  }
+
+  void tell(std::uint32_t from, std::uint32_t to) {
+    if (options_.record)
+      report_.done.push_back(
+          {.what = Action::What::tell, .at = now_, .node = cluster_.id(from), .to = cluster_.id(to)});
+    ++report_.application_messages;
+    AppStamp stamp{};
+    const std::uint64_t id = cluster_.tell(from, cluster_.id(to), now_, stamp);
+    const auto key = static_cast<std::uint32_t>(id != 0 ? id : ++unobserved_tells_);
+    stamps_.emplace(key, std::move(stamp));
+    const std::uint64_t delay = sample_delay(from, to, ~report_.application_messages);
+    queue_.push(now_.count + delay, {.kind = Event::Kind::application, .node = to, .from = from, .id = key});
+  }
+
+  void hear(const Event& event) {
+    const auto found = stamps_.find(event.id);
+    cluster_.hear(event.node, cluster_.id(event.from), now_, found->second, event.id);
+    stamps_.erase(found);
+  }
+
+  // Timers run by the node's own clock.
+
+  std::uint64_t in_real_ticks(const Extra& node, std::uint64_t local) const {
+    return local * 1'000'000 / static_cast<std::uint64_t>(1'000'000 + node.drift_ppm);
+  }
+
+  template <class Arm>
+  void start_timer(std::uint32_t i, const Arm& arm) {
+    Extra& node = extra(i);
+    std::erase_if(node.timers, [&](const RunningTimer& t) { return t.timer == arm.timer; });
+    const Draw draw(options_.seed, Purpose::timer, i, node.draws++);
+    const std::uint64_t due =
+        now_.count + in_real_ticks(node, draw.between(arm.after.min.count, arm.after.max.count));
+    node.timers.push_back({arm.timer, ++node.generation, due, cluster_.last_step()});
+    push_timer(i, node.timers.back());
+  }
+
+  void push_timer(std::uint32_t i, const RunningTimer& timer) {
+    queue_.push(timer.due, {.kind = Event::Kind::timer,
+                            .node = i,
+                            .from = static_cast<std::uint32_t>(timer.timer),
+                            .id = timer.generation});
+  }
+
+  void fire(const Event& event) {
+    if constexpr (HasTimers<P>) {
+      auto& timers = extra(event.node).timers;
+      const auto found = std::ranges::find(timers, event.id, &RunningTimer::generation);
+      if (found == timers.end()) return;  // disarmed, or started anew
+      const RunningTimer timer = *found;
+      timers.erase(found);
+      settle(event.node, cluster_.fire(out_, event.node, now_, timer.timer, timer.cause));
+    }
+  }
+
+  // The disk: what a step persists is durable before what it sends leaves, and so is what it persisted
+  // before. True if the sends wait.
+  bool persist(std::uint32_t i, std::uint64_t first_id) {
+    Extra& node = extra(i);
+    if (options_.sync_ticks == 0) {
+      if (out_.persisted) node.durable = std::move(out_.persisted);
+      return false;
+    }
+    if (!out_.persisted && node.unsynced.empty()) return false;
+    const std::uint64_t wait = out_.persisted ? options_.sync_ticks : 0;
+    node.unsynced.push_back({std::move(out_.persisted), std::move(out_.sends), first_id});
+    out_.sends = {};
+    node.synced_at = std::max(node.synced_at, now_.count) + wait;
+    queue_.push(node.synced_at, {.kind = Event::Kind::synced, .node = i, .id = node.incarnation});
+    return true;
+  }
+
+  void synced(const Event& event) {
+    const std::uint32_t i = event.node;
+    Extra& node = extra(i);
+    if (event.id != node.incarnation) return;  // the crash took it
+    Unsynced oldest = std::move(node.unsynced.front());
+    node.unsynced.pop_front();
+    if (oldest.durable) node.durable = std::move(oldest.durable);
+    for (auto& send : oldest.sends) route(i, send, oldest.first_id == 0 ? 0 : oldest.first_id++);
+  }
+
+  // What is done to the run from outside.
+
+  void schedule(const Action& action) {
+    actions_.push_back(action);
+    ++actions_left_;
+    queue_.push(action.at.count,
+                {.kind = Event::Kind::action, .from = static_cast<std::uint32_t>(actions_.size() - 1)});
+  }
+
+  void perform(const Event& event) {
+    const Action& action = actions_[event.from];
+    const std::uint32_t i = concerns_node(action.what) ? cluster_.index(action.node) : 0;
+    const bool by_application = action.what == Action::What::wish || action.what == Action::What::tell;
+    if (by_application && (flags_[i] & paused)) {
+      extra(i).backlog.push_back(event);
+      return;
+    }
+    --actions_left_;
+    if (options_.record && !by_application) report_.done.push_back(action);
+    switch (action.what) {
+      case Action::What::wish: return wish(i, static_cast<std::uint64_t>(action.amount));
+      case Action::What::tell:
+        if (!(flags_[i] & crashed)) tell(i, cluster_.index(action.to));
+        return;
+      case Action::What::crash: return crash(i, action);
+      case Action::What::recover: return recover(i, action.durable);
+      case Action::What::pause: return pause(i);
+      case Action::What::resume: return resume(i);
+      case Action::What::partition: return cut(action);
+      case Action::What::heal: return heal();
+      case Action::What::drift: return drift(i, action.amount);
+      case Action::What::jump: return jump(i, action.amount);
+      default: return;
+    }
+  }
+
+  static bool concerns_node(Action::What what) {
+    return what != Action::What::partition && what != Action::What::heal;
+  }
+
+  void wish(std::uint32_t i, std::uint64_t hold) {
+    if ((flags_[i] & crashed) || cluster_.is_server(i)) return;
+    auto& client = cluster_.client(i);
+    if (client.content()) ++discontent_;
+    client.wish();
+    extra(i).holds.push_back(hold);
+    // A client that is busy comes back to its wish when it is free.
+    if (client.next() && !client.holding()) wake(i);
+  }
+
+  void crash(std::uint32_t i, const Action& action) {
+    if (flags_[i] & crashed) return;
+    flags_[i] = crashed;
+    Extra& node = extra(i);
+    node.backlog.clear();
+    node.timers.clear();
+    for (Unsynced& write : node.unsynced) {
+      if (action.durable && write.durable) node.durable = std::move(write.durable);
+    }
+    node.unsynced.clear();
+    ++node.incarnation;
+    node.down_forever = action.forever;
+    auto& client = cluster_.client(i);
+    const bool was_content = client.content();
+    client.crash();
+    if (!was_content && client.content()) --discontent_;
+    cluster_.befall(trace::Kind::crash, i, now_);
+  }
+
+  void recover(std::uint32_t i, bool durable) {
+    if (!(flags_[i] & crashed)) return;
+    flags_[i] = 0;
+    settle(i, cluster_.recover(out_, i, now_, durable ? extra(i).durable : std::nullopt));
+    plan_client(i);
+  }
+
+  void pause(std::uint32_t i) {
+    if (flags_[i] != 0) return;
+    flags_[i] = paused;
+    cluster_.befall(trace::Kind::pause, i, now_);
+  }
+
+  void resume(std::uint32_t i) {
+    if (!(flags_[i] & paused)) return;
+    flags_[i] = 0;
+    cluster_.befall(trace::Kind::resume, i, now_);
+    for (Event& event : std::exchange(extra(i).backlog, {})) queue_.push(now_.count, std::move(event));
+  }
+
+  void cut(const Action& action) {
+    cuts_.push_back({action.cut, action.group, action.node});
+    cluster_.befall_links(trace::Kind::partition, now_, to_json(action));
+  }
+
+  void heal() {
+    if (cuts_.empty()) return;
+    cuts_.clear();
+    cluster_.befall_links(trace::Kind::heal, now_, "all links");
+    for (Event& event : std::exchange(held_, {})) {
+      const std::uint64_t delay = sample_delay(event.from, event.node, ++extra(event.from).sent);
+      transmit(std::move(event), delay, fifo_);
+    }
+  }
+
+  void drift(std::uint32_t i, std::int64_t ppm) {
+    extra(i).drift_ppm = ppm;  // for timers started from now on
+    cluster_.befall(trace::Kind::clock, i, now_, "drift " + std::to_string(ppm) + " ppm");
+  }
+
+  void jump(std::uint32_t i, std::int64_t by) {
+    cluster_.befall(trace::Kind::clock, i, now_, "jump " + std::to_string(by));
+    Extra& node = extra(i);
+    for (RunningTimer& timer : node.timers) {
+      const std::int64_t due = static_cast<std::int64_t>(timer.due) - by;
+      timer.due =
+          static_cast<std::uint64_t>(std::max<std::int64_t>(due, static_cast<std::int64_t>(now_.count)));
+      timer.generation = ++node.generation;
+      push_timer(i, timer);
+    }
+  }
+
+  void heal_everything() {
+    heal();
+    for (std::uint32_t i = 0; i < flags_.size(); ++i) {
+      if (flags_[i] & paused) resume(i);
+      const bool stays_down = P::assumes.crashes == Crashes::stop || extra(i).down_forever;
+      if ((flags_[i] & crashed) && !stays_down) recover(i, true);
+    }
+  }
+
+  Report finish() {
+    report_.end = now_;
+    report_.quiet = queue_.empty() && report_.broken.empty();
+    report_.content = true;
+    for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
+      if (!(flags_[i] & crashed) && !cluster_.client(i).content()) report_.content = false;
+    }
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((report_.sent[std::string(type_name<std::variant_alternative_t<I, Message>>)] = counts_[I],
+        report_.messages += counts_[I]),
+       ...);
+    }
+    (std::make_index_sequence<std::variant_size_v<Message>>{});
+    if (cluster_.observer())
+      cluster_.observer()->end({.at = now_, .quiet = report_.quiet, .broken = report_.broken});
+    return std::move(report_);
+  }
+
+  Options options_;
+  Cluster<P> cluster_;
+  trace::Header header_;
+  Ticks now_ = {};
+  Ticks deadline_ = {};
+  EventQueue<Event> queue_;
+  Out out_;
+  Report report_;
+  std::array<std::uint64_t, std::variant_size_v<Message>> counts_{};
+  std::vector<std::uint8_t> flags_;  // per node: crashed, paused
+  std::vector<std::unique_ptr<Extra>> extras_;
+  std::uint64_t discontent_ = 0;  // clients that still want something
+  // Links.
+  bool plain_links_ = true;  // fixed delays and nothing that happens to messages: the fast path
+  bool fifo_ = false;
+  bool lossy_ = false;
+  std::uint64_t fixed_delay_ = 0;
+  std::vector<Cut> cuts_;
+  std::vector<Event> held_;
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> last_arrival_;  // per link, to keep its order
+  // Application messages under way.
+  boost::unordered_flat_map<std::uint32_t, AppStamp> stamps_;
+  std::uint32_t unobserved_tells_ = 0;
+  // The script, or what was planned from the seed.
+  std::vector<Action> actions_;
+  std::uint64_t actions_left_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Action>> scripted_;  // by node and message
+};
+
+}  // namespace conclave::sim

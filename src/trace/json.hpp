@@ -1,0 +1,41 @@
+// Traces as JSON lines: a header, one line per step, an end line. A file without its end line is truncated.
+#pragma once
+#include <expected>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "trace/step.hpp"
+
+namespace conclave::trace {
+
+inline constexpr int format_version = 1;
+
+std::string to_json(const Header& header);
+std::string to_json(const Step& step);
+std::string to_json(const End& end, std::uint64_t steps);
+
+class JsonWriter : public Observer {
+ public:
+  explicit JsonWriter(std::ostream& out) : out_(out) {}
+  void begin(const Header& header) override;
+  void see(const Step& step) override;
+  void end(const End& end) override;
+  bool wants_contents() const override { return true; }
+
+ private:
+  std::ostream& out_;
+  std::uint64_t steps_ = 0;
+};
+
+struct Run {
+  Header header = {};
+  std::vector<Step> steps = {};
+  End end = {};
+};
+
+// The whole run, or one sentence that names the line and what is wrong with it.
+std::expected<Run, std::string> read(std::istream& in);
+
+}  // namespace conclave::trace
