@@ -57,6 +57,7 @@ struct Entry {
   std::string_view cost;                     // claimed, as a formula
   std::vector<std::string_view> properties;  // that it claims to keep
   std::string_view remark;                   // on what it does not keep
+  std::string_view why_it_differs;           // from its claims, where measurements do
   std::vector<Variant> variants;
   std::uint32_t least_nodes = 1;
   std::uint32_t most_nodes = 0;

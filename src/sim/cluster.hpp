@@ -43,7 +43,7 @@ class Cluster {
     contiguous_ = all_.runs().size() == 1;
     nodes_.resize(all_.size());
     clients_.resize(all_.size());
-    if (observer_) ghost_.emplace(all_.size());
+    if (observer_) ghost_.emplace(all_.size(), observer_->wants_vectors());
   }
 
   const NodeSet& all() const { return all_; }
@@ -208,12 +208,12 @@ class Cluster {
   }
 
   // What befalls links or messages.
-  void befall_links(trace::Kind kind, Ticks now, std::string what,
+  void befall_links(trace::Kind kind, Ticks now, trace::Item what,
                     std::optional<std::uint64_t> message = {}) {
     if (!observer_) return;
     trace::Step step = {.at = now, .kind = kind, .message = message};
     ghost_->begin_linkwise(step);
-    step.input.type = std::move(what);
+    step.input = std::move(what);
     observer_->see(step);
   }
 

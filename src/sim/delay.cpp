@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "trace/parse_json.hpp"
+
 namespace conclave::sim {
 namespace {
 
@@ -17,6 +19,10 @@ std::optional<std::uint64_t> number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value > greatest_delay) return std::nullopt;
   return value;
+}
+
+bool is_node(const nlohmann::json& value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= UINT32_MAX;
 }
 
 }  // namespace
@@ -66,7 +72,8 @@ std::expected<DelayModel, std::string> DelayModel::parse(std::string_view text) 
   const std::string path(text.substr(6));
   std::ifstream file(path);
   if (!file) return std::unexpected(fmt::format("cannot read the delay table '{}'", path));
-  const auto table = nlohmann::json::parse(file, nullptr, false);
+  const std::string contents(std::istreambuf_iterator<char>(file), {});
+  const auto table = trace::parse_json<nlohmann::json>(contents);
   const auto wrong = [&](std::string_view what) {
     return std::unexpected(
         fmt::format("{}: {}; a table is {{\"default\": \"fixed:10\", \"links\": [{{\"from\": 1, \"to\": 2, "
@@ -82,7 +89,7 @@ std::expected<DelayModel, std::string> DelayModel::parse(std::string_view text) 
   if (!table["links"].is_array()) return wrong("\"links\" is no list");
   for (const auto& link : table["links"]) {
     if (!link.is_object() || !link.contains("from") || !link.contains("to") || !link.contains("delay") ||
-        !link["from"].is_number_unsigned() || !link["to"].is_number_unsigned() || !link["delay"].is_string())
+        !is_node(link["from"]) || !is_node(link["to"]) || !link["delay"].is_string())
       return wrong("a link without \"from\", \"to\" and \"delay\"");
     const auto delay = Delay::parse(link["delay"].get<std::string>());
     if (!delay) return wrong(delay.error());

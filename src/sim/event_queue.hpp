@@ -45,6 +45,7 @@ class EventQueue {
   bool empty() const { return size() == 0; }
 
   void push(std::uint64_t at, T event) {
+    ensure(at >= now_, "nothing happens in the past");
     if (size_ == 0 && !only_) {  // a single pending event, as on an idle ring, needs no wheel
       only_.emplace(at, std::move(event));
       return;
@@ -106,7 +107,6 @@ class EventQueue {
   }
 
   void place(Entry&& entry) {
-    ensure(entry.at >= now_, "nothing happens in the past");
     const std::uint64_t differing = entry.at ^ now_;
     const unsigned level =
         differing == 0 ? 0 : (63u - static_cast<unsigned>(std::countl_zero(differing))) / bits;

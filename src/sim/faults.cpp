@@ -86,6 +86,7 @@ std::expected<Faults, std::string> Faults::parse(std::string_view text, const As
   Faults faults;
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
+    if (text.ends_with(',')) return std::unexpected("a fault is missing after the last comma");
     text.remove_prefix(std::min(text.size(), part.size() + 1));
     const std::string_view name = part.substr(0, part.find('='));
     const auto found = std::ranges::find_if(table, [&](const Named& named) { return named.name == name; });
@@ -149,7 +150,7 @@ Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, s
       }
       if (cut.group.empty()) cut.group.insert(nodes.front());
       if (cut.group.size() == nodes.size()) cut.group.erase(nodes.back());
-      cut.node = some_node();
+      if (cut.cut == Action::Cut::bridge) cut.node = some_node();
       stretch(cut, {.what = Action::What::heal});
     }
   }

@@ -36,7 +36,8 @@ struct Faults {
                                                   bool beyond_assumptions);
 };
 
-// The faults of nodes and links between time 0 and `window`, in order of time. Everything is mended by then.
+// The faults of nodes and links between time 0 and `window`, in order of time. Whatever
+// was stopped or cut is mended by then; clocks stay as they are.
 Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed);
 
 }  // namespace conclave::sim

@@ -11,7 +11,7 @@ namespace conclave::sim {
 
 class Ghost {
  public:
-  explicit Ghost(std::size_t nodes) : nodes_(nodes) {}
+  Ghost(std::size_t nodes, bool with_vectors) : nodes_(nodes), with_vectors_(with_vectors) {}
 
   // Fills in number, time stamps and cause of a step that is about to be taken. `message` is the id of the
   // message that arrives with it, if one does.
@@ -22,14 +22,14 @@ class Ghost {
       if (found != under_way_.end()) {
         const Stamp& stamp = found->second;
         node.lamport = std::max(node.lamport, stamp.lamport);
-        node.vector.merge(*stamp.vector);
+        if (with_vectors_) node.vector.merge(*stamp.vector);
         step.cause = stamp.step;
         step.message = message;
         if (--found->second.copies == 0) under_way_.erase(found);
       }
     }
     ++node.lamport;
-    node.vector.tick(*step.node);
+    if (with_vectors_) node.vector.tick(*step.node);
     step.number = ++steps_;
     step.lamport = node.lamport;
     step.vector = node.vector;
@@ -71,6 +71,7 @@ class Ghost {
     std::uint32_t copies = 1;
   };
   std::vector<Node> nodes_;
+  bool with_vectors_;
   std::unordered_map<std::uint64_t, Stamp> under_way_;
   std::uint64_t steps_ = 0;
   std::uint64_t last_message_ = 0;

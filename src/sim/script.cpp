@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/describe.hpp"
+#include "trace/parse_json.hpp"
 
 namespace conclave::sim {
 namespace {
@@ -13,6 +14,7 @@ using What = Action::What;
 using Json = nlohmann::json;
 
 constexpr int format_version = 1;
+constexpr std::uint64_t greatest_amount = std::uint64_t{1} << 60;  // of ticks: sums of two still fit
 
 // What each action says beside its time.
 struct Fields {
@@ -55,7 +57,8 @@ std::optional<E> enumerator_named(std::string name) {
 }
 
 NodeId read_node(const Json& value, const NodeSet& members) {
-  if (!value.is_number_unsigned() || !members.contains({value.get<std::uint32_t>()}))
+  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= UINT32_MAX;
+  if (!fits || !members.contains({value.get<std::uint32_t>()}))
     throw std::runtime_error(fmt::format("{} is no member; members are {} to {}", value.dump(),
                                          members.min().value, members.max().value));
   return {value.get<std::uint32_t>()};
@@ -71,6 +74,8 @@ std::uint64_t unsigned_field(const Json& object, const char* key) {
   const Json& value = need(object, key);
   if (!value.is_number_unsigned())
     throw std::runtime_error(fmt::format("\"{}\" is no number of 0 or more", key));
+  if (value.get<std::uint64_t>() > greatest_amount)
+    throw std::runtime_error(fmt::format("\"{}\" is too large", key));
   return value.get<std::uint64_t>();
 }
 
@@ -97,7 +102,11 @@ Action read_action(const Json& object, const NodeSet& members) {
     const Json& amount = need(object, fields.amount);
     if (!amount.is_number_integer())
       throw std::runtime_error(fmt::format("\"{}\" is no whole number", fields.amount));
+    if (amount.is_number_unsigned() && amount.get<std::uint64_t>() > greatest_amount)
+      throw std::runtime_error(fmt::format("\"{}\" is too large", fields.amount));
     action.amount = amount.get<std::int64_t>();
+    if (action.amount < -static_cast<std::int64_t>(greatest_amount))
+      throw std::runtime_error(fmt::format("\"{}\" is too small", fields.amount));
     const bool may_be_negative = *what == What::drift || *what == What::jump;
     if (action.amount < 0 && !may_be_negative)
       throw std::runtime_error(fmt::format("\"{}\" is negative", fields.amount));
@@ -113,7 +122,8 @@ Action read_action(const Json& object, const NodeSet& members) {
     const auto cut = enumerator_named<Action::Cut>(object.value("cut", std::string("two-way")));
     if (!cut) throw std::runtime_error("\"cut\" must be two-way, one-way or bridge");
     action.cut = *cut;
-    for (const Json& member : need(object, "group")) action.group.insert(read_node(member, members));
+    if (!need(object, "group").is_array()) throw std::runtime_error("\"group\" is no list");
+    for (const Json& member : object["group"]) action.group.insert(read_node(member, members));
     if (action.group.empty() || action.group.size() == members.size())
       throw std::runtime_error("\"group\" must be some members, not none or all");
     if (*cut == Action::Cut::bridge) action.node = read_node(need(object, "node"), members);
@@ -153,7 +163,7 @@ std::string to_json(const Script& script) {
 }
 
 std::expected<Script, std::string> parse_script(const std::string& text, const NodeSet& members) {
-  const Json document = Json::parse(text, nullptr, false);
+  const Json document = trace::parse_json<Json>(text);
   if (document.is_discarded()) return std::unexpected("the script is not JSON");
   if (!document.is_object() || !document.contains("conclave-script"))
     return std::unexpected(

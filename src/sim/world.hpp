@@ -238,7 +238,7 @@ class World {
         case Action::What::duplicate: {
           ++report_.duplicated;
           if (cluster_.ghost()) cluster_.ghost()->copy(event.id);
-          cluster_.befall_links(trace::Kind::duplicate, now_, "message", event.id);
+          cluster_.befall_links(trace::Kind::duplicate, now_, {"duplicate", {}}, event.id);
           Event again = event;
           transmit(std::move(again), delay + static_cast<std::uint64_t>(fault.amount), false);
           break;
@@ -321,7 +321,7 @@ class World {
   void lose(std::uint64_t id, const char* why) {
     ++report_.lost;
     if (cluster_.ghost()) cluster_.ghost()->drop(id);
-    cluster_.befall_links(trace::Kind::lose, now_, why, id);
+    cluster_.befall_links(trace::Kind::lose, now_, {why, {}}, id);
   }
 
   // Clients.
@@ -545,18 +545,19 @@ class World {
     if (!(flags_[i] & paused)) return;
     flags_[i] = 0;
     cluster_.befall(trace::Kind::resume, i, now_);
-    for (Event& event : std::exchange(extra(i).backlog, {})) queue_.push(now_.count, std::move(event));
+    // At once, and not by way of the queue: what arrives in this very tick came later.
+    for (Event& event : std::exchange(extra(i).backlog, {})) handle(event);
   }
 
   void cut(const Action& action) {
     cuts_.push_back({action.cut, action.group, action.node});
-    cluster_.befall_links(trace::Kind::partition, now_, to_json(action));
+    cluster_.befall_links(trace::Kind::partition, now_, {"partition", to_json(action)});
   }
 
   void heal() {
     if (cuts_.empty()) return;
     cuts_.clear();
-    cluster_.befall_links(trace::Kind::heal, now_, "all links");
+    cluster_.befall_links(trace::Kind::heal, now_, {"heal", {}});
     for (Event& event : std::exchange(held_, {})) {
       const std::uint64_t delay = sample_delay(event.from, event.node, ++extra(event.from).sent);
       transmit(std::move(event), delay, fifo_);

@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "core/describe.hpp"
+#include "trace/parse_json.hpp"
 
 namespace conclave::trace {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // contents keep the order of their fields
 
 void append_key(std::string& out, std::string_view key) {
   if (out.back() != '{') out += ',';
@@ -33,7 +35,45 @@ void append_item(std::string& out, const Item& item) {
   out += item.content;
 }
 
-std::string need_text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
+// What is wrong with a line, in words.
+struct Wrong : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+const Json& need(const Json& object, const char* key) {
+  if (!object.is_object()) throw Wrong(fmt::format("{} is no object", object.dump()));
+  const auto found = object.find(key);
+  if (found == object.end()) throw Wrong(fmt::format("\"{}\" is missing", key));
+  return *found;
+}
+
+std::string need_text(const Json& object, const char* key) {
+  const Json& value = need(object, key);
+  if (!value.is_string()) throw Wrong(fmt::format("\"{}\" is no text", key));
+  return value.get<std::string>();
+}
+
+std::uint64_t number(const Json& value, const char* what) {
+  if (!value.is_number_unsigned())
+    throw Wrong(fmt::format("{} {} is no number of 0 or more", what, value.dump()));
+  return value.get<std::uint64_t>();
+}
+
+std::uint64_t need_number(const Json& object, const char* key) { return number(need(object, key), key); }
+
+NodeId read_node(const Json& value) {
+  const std::uint64_t id = number(value, "node");
+  if (id > UINT32_MAX) throw Wrong(fmt::format("node {} is too large", id));
+  return {static_cast<std::uint32_t>(id)};
+}
+
+NodeId read_node(const std::string& text) {
+  std::uint32_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw Wrong(fmt::format("\"vector\" names no node with \"{}\"", text));
+  return {id};
+}
 
 Item read_item(const Json& object) {
   Item item = {need_text(object, "type"), {}};
@@ -41,7 +81,11 @@ Item read_item(const Json& object) {
   return item;
 }
 
-NodeId read_node(const Json& value) { return {value.get<std::uint32_t>()}; }
+const Json& need_list(const Json& object, const char* key) {
+  const Json& list = need(object, key);
+  if (!list.is_array()) throw Wrong(fmt::format("\"{}\" is no list", key));
+  return list;
+}
 
 std::optional<Kind> kind_named(std::string_view name) {
   for (std::size_t i = 0; i < max_enumerators; ++i) {
@@ -56,41 +100,48 @@ Header read_header(const Json& line) {
                    .variant = need_text(line, "variant"),
                    .world = need_text(line, "world"),
                    .nodes = {},
-                   .seed = line.at("seed").get<std::uint64_t>()};
-  for (const Json& node : line.at("nodes")) header.nodes.insert(read_node(node));
+                   .seed = need_number(line, "seed")};
+  for (const Json& node : need_list(line, "nodes")) header.nodes.insert(read_node(node));
   return header;
 }
 
 Step read_step(const Json& line) {
-  Step step = {.number = line.at("step").get<std::uint64_t>(), .at = {line.at("t").get<std::uint64_t>()}};
+  Step step = {.number = need_number(line, "step"), .at = {need_number(line, "t")}};
   const auto kind = kind_named(need_text(line, "kind"));
-  if (!kind) throw std::runtime_error("unknown kind \"" + need_text(line, "kind") + '"');
+  if (!kind) throw Wrong(fmt::format("unknown kind \"{}\"", need_text(line, "kind")));
   step.kind = *kind;
   if (line.contains("node")) step.node = read_node(line["node"]);
-  step.lamport = line.value("lamport", std::uint64_t{0});
+  if (line.contains("lamport")) step.lamport = need_number(line, "lamport");
   if (line.contains("vector")) {
+    if (!line["vector"].is_object()) throw Wrong("\"vector\" is no object");
     for (const auto& [node, count] : line["vector"].items())
-      step.vector.counts[NodeId{static_cast<std::uint32_t>(std::stoul(node))}] = count.get<std::uint64_t>();
+      step.vector.counts[read_node(node)] = number(count, "vector");
   }
-  if (line.contains("cause")) step.cause = line["cause"].get<std::uint64_t>();
+  if (line.contains("cause")) step.cause = need_number(line, "cause");
   if (line.contains("input")) {
     const Json& input = line["input"];
     step.input = read_item(input);
     if (input.contains("from")) step.from = read_node(input["from"]);
-    if (input.contains("message")) step.message = input["message"].get<std::uint64_t>();
+    if (input.contains("message")) step.message = need_number(input, "message");
   }
   if (line.contains("sends")) {
-    for (const Json& sent : line["sends"])
-      step.sends.push_back(
-          {read_node(sent.at("to")), sent.at("message").get<std::uint64_t>(), read_item(sent)});
+    for (const Json& sent : need_list(line, "sends"))
+      step.sends.push_back({read_node(need(sent, "to")), need_number(sent, "message"), read_item(sent)});
   }
   if (line.contains("events")) {
-    for (const Json& event : line["events"]) step.events.push_back(read_item(event));
+    for (const Json& event : need_list(line, "events")) step.events.push_back(read_item(event));
   }
   if (line.contains("notes")) {
-    for (const Json& note : line["notes"]) step.notes.push_back(note.get<std::string>());
+    for (const Json& note : need_list(line, "notes")) {
+      if (!note.is_string()) throw Wrong("a note is no text");
+      step.notes.push_back(note.get<std::string>());
+    }
   }
   if (line.contains("state")) step.changed = line["state"].dump();
+  // Only what happens to links is nobody's step.
+  const bool linkwise =
+      *kind == Kind::partition || *kind == Kind::heal || *kind == Kind::lose || *kind == Kind::duplicate;
+  if (!step.node && !linkwise) throw Wrong("\"node\" is missing");
   return step;
 }
 
@@ -192,29 +243,32 @@ void JsonWriter::end(const End& end) { out_ << to_json(end, steps_) << '\n'; }
 std::expected<Run, std::string> read(std::istream& in) {
   Run run;
   std::string text;
+  bool begun = false;
   bool ended = false;
-  for (std::uint64_t number = 1; std::getline(in, text); ++number) {
+  for (std::uint64_t line_number = 1; std::getline(in, text); ++line_number) {
     const auto wrong = [&](std::string_view what) {
-      return std::unexpected(fmt::format("line {}: {}", number, what));
+      return std::unexpected(fmt::format("line {}: {}", line_number, what));
     };
     if (ended) return wrong("the trace goes on after its end line");
-    const Json line = Json::parse(text, nullptr, false);
+    const Json line = parse_json<Json>(text);
     if (!line.is_object()) return wrong("not a JSON object; the file may be cut off or no trace at all");
     try {
-      if (number == 1) {
+      if (line_number == 1) {
         const auto version = line.find("conclave-trace");
         if (version == line.end()) return wrong("no \"conclave-trace\" header: this is not a conclave trace");
         if (*version != format_version)
           return wrong(fmt::format("format version {}; this program reads version {}", version->dump(),
                                    format_version));
         run.header = read_header(line);
+        begun = true;
       } else if (line.contains("end")) {
         if (line["end"] != run.steps.size())
           return wrong(fmt::format("the end line counts {} steps, the file has {}", line["end"].dump(),
                                    run.steps.size()));
-        run.end = {.at = {line.at("t").get<std::uint64_t>()},
-                   .quiet = line.at("quiet").get<bool>(),
-                   .broken = line.value("broken", std::string{})};
+        if (!need(line, "quiet").is_boolean()) return wrong("\"quiet\" is neither true nor false");
+        run.end = {.at = {need_number(line, "t")},
+                   .quiet = line["quiet"].get<bool>(),
+                   .broken = line.contains("broken") ? need_text(line, "broken") : std::string()};
         ended = true;
       } else {
         run.steps.push_back(read_step(line));
@@ -223,7 +277,7 @@ std::expected<Run, std::string> read(std::istream& in) {
       return wrong(problem.what());
     }
   }
-  if (run.header.world.empty()) return std::unexpected("the file is empty");
+  if (!begun) return std::unexpected("the file is empty");
   if (!ended) return std::unexpected(fmt::format("truncated: {} steps and no end line", run.steps.size()));
   return run;
 }

@@ -97,7 +97,7 @@ void MutexMonitor::enter(const Step& step, const Item& granted) {
   const Request mine = found->second;
   pending_.erase(found);
   for (const auto& [other, theirs] : pending_) {
-    if (mine.vector[other] >= theirs.own_count)
+    if (with_vectors_ && mine.vector[other] >= theirs.own_count)
       violate(em3_, step,
               fmt::format("p{} entered before p{}, whose request happened before", node.value, other.value));
     if (theirs.queued_step && *theirs.queued_step < mine.step)

@@ -42,8 +42,11 @@ class MutexMonitor : public Observer {
     double throughput() const;  // entries per tick
   };
 
+  explicit MutexMonitor(bool with_vectors = true) : with_vectors_(with_vectors) {}
+
   void see(const Step& step) override;
   void end(const End& end) override;
+  bool wants_vectors() const override { return with_vectors_; }
 
   const Summary& summary() const { return summary_; }
   // All six, in the order of the list above.
@@ -66,6 +69,7 @@ class MutexMonitor : public Observer {
   void leave(const Step& step);
   static void violate(Verdict& verdict, const Step& step, std::string why);
 
+  bool with_vectors_ = true;
   std::map<NodeId, Request> pending_;
   NodeSet inside_;
   std::optional<Ticks> last_exit_;

@@ -85,6 +85,8 @@ class Observer {
   virtual void end(const End&) {}
   // Contents and states cost time to describe; only who prints them needs them.
   virtual bool wants_contents() const { return false; }
+  // Vector clocks cost one number per node and step; without them EM3 cannot be judged.
+  virtual bool wants_vectors() const { return true; }
 };
 
 }  // namespace conclave::trace

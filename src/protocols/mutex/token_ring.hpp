@@ -19,8 +19,8 @@ namespace conclave::mutex {
 
 struct TokenRing {
   struct Token {
-    Fence fence = {};
-    std::uint64_t generation = 0;
+    Fence fence;
+    std::uint64_t generation;
     bool operator==(const Token&) const = default;
   };
 

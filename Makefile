@@ -1,0 +1,63 @@
+# Everything a person does here, in a word each. `make run` and `make test` need nothing installed before.
+.PHONY: help run test build dev deps asan tsan soak fuzz bench format clean
+.DEFAULT_GOAL := help
+JOBS := $(shell nproc)
+QUIET := scripts/quietly.sh
+
+help:
+	@echo "make run      install what is missing, build, and compare every algorithm with the literature"
+	@echo "make test     the same, then every test"
+	@echo "make build    only the program: build/release/conclave"
+	@echo "make asan     every test under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make tsan     the tests with threads under ThreadSanitizer"
+	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
+	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
+	@echo "make bench    the simulator against a bare event loop and ns-3, in one run"
+	@echo "make format   clang-format over the sources"
+
+run: build
+	@build/release/conclave compare
+
+deps:
+	@scripts/deps.sh build
+
+build: deps
+	@$(QUIET) "Configuring" cmake --preset release
+	@$(QUIET) "Building the program" cmake --build build/release --target conclave -j $(JOBS)
+
+dev: deps
+	@$(QUIET) "Configuring the debug build" cmake --preset dev
+	@$(QUIET) "Building the debug program" cmake --build build/dev --target conclave -j $(JOBS)
+
+test: build dev
+	@scripts/deps.sh test
+	@$(QUIET) "Building the tests" cmake --build build/release -j $(JOBS)
+	@echo "Running the tests"
+	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --progress
+
+asan tsan:
+	@scripts/deps.sh test
+	@$(QUIET) "Configuring for $@" cmake --preset $@
+	@$(QUIET) "Building for $@" cmake --build build/$@ -j $(JOBS)
+	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS) --progress $(if $(filter tsan,$@),-L threads,-LE heavy)
+
+soak: build
+	@scripts/soak.sh
+
+fuzz:
+	@scripts/deps.sh fuzz
+	@$(QUIET) "Configuring for fuzzing" cmake --preset fuzz
+	@$(QUIET) "Building the fuzzers" cmake --build build/fuzz -j $(JOBS)
+	@scripts/fuzz.sh
+
+bench:
+	@scripts/deps.sh bench
+	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
+	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench -j $(JOBS)
+	@build/bench/sim_bench
+
+format:
+	@clang-format -i $$(git ls-files '*.hpp' '*.cpp')
+
+clean:
+	@rm -rf build

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Long runs: every algorithm, many seeds, all the faults that it allows, several sizes.
+# SEEDS=100000 scripts/soak.sh takes as long as you like.
+set -euo pipefail
+seeds=${SEEDS:-10000}
+first=${FIRST_SEED:-1}
+conclave=${CONCLAVE:-build/release/conclave}
+for name in $("$conclave" catalogue --json | sed -n 's/^    "name": "\(.*\)",$/\1/p'); do
+  # The basic Maekawa does not claim to be free of deadlock, so its runs may end early; it must stay safe.
+  for nodes in 2 3 5 7; do
+    "$conclave" sim "$name" --nodes "$nodes" --entries 3 --faults all --chatter 0.5 \
+      --seeds "$seeds" --first-seed "$first" --jobs "$(nproc)"
+  done
+done

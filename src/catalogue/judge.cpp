@@ -1,0 +1,59 @@
+#include "catalogue/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "sim/seeds.hpp"
+#include "trace/tee.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+void find_failure(const Entry& entry, Judged& judged, const sim::Options& options) {
+  const auto fail = [&](std::string_view what, std::string why) {
+    judged.failed = what;
+    judged.failure = std::move(why);
+  };
+  if (!judged.report.broken.empty())
+    return fail("rule", fmt::format("the protocol broke its own rule: {}", judged.report.broken));
+  for (const trace::Verdict& verdict : judged.verdicts) {
+    if (!verdict.holds && entry.claims_property(verdict.property))
+      return fail(verdict.property, fmt::format("{} is violated: {}", verdict.property, verdict.why));
+  }
+  if (judged.report.steps >= options.step_limit && !options.run_on)
+    fail("end", fmt::format("no end after {} steps", judged.report.steps));
+}
+
+}  // namespace
+
+Judged judge(const Entry& entry, const sim::Options& options, const Setting& setting, trace::Observer* also) {
+  Judged judged;
+  judged.order_watched = options.nodes <= most_nodes_for_vectors;
+  trace::MutexMonitor monitor(judged.order_watched);
+  trace::Tee both({&monitor, also});
+  trace::Observer* const observer = also ? static_cast<trace::Observer*>(&both) : &monitor;
+  const auto start = std::chrono::steady_clock::now();
+  judged.report = entry.simulate(options, setting, observer);
+  judged.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  judged.summary = monitor.summary();
+  judged.verdicts = monitor.verdicts();
+  find_failure(entry, judged, options);
+  return judged;
+}
+
+std::optional<sim::Script> shrink_failure(const Entry& entry, sim::Options options, const Setting& setting) {
+  options.record = true;
+  const Judged original = judge(entry, options, setting);
+  const sim::Script& done = original.report.done;
+  options.record = false;
+  options.faults = {};
+  const auto fails = [&](const sim::Script& script) {
+    options.script = script;
+    return judge(entry, options, setting).failed == original.failed;
+  };
+  if (!fails(done)) return std::nullopt;
+  return sim::shrink(done, fails);
+}
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,34 @@
+// Runs an entry of the catalogue and says whether it kept what it claims.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalogue/entry.hpp"
+#include "trace/mutex_monitor.hpp"
+
+namespace conclave::catalogue {
+
+struct Judged {
+  sim::Report report = {};
+  trace::MutexMonitor::Summary summary = {};
+  std::vector<trace::Verdict> verdicts = {};
+  bool order_watched = true;                // false: too many nodes for vector clocks, EM3 is not judged
+  std::optional<std::string> failure = {};  // the first claim that was broken, in one sentence
+  std::string failed = {};                  // its name
+  double seconds = 0;                       // of real time
+};
+
+// Above this many nodes the vector clocks would cost more than the run.
+inline constexpr std::uint32_t most_nodes_for_vectors = 256;
+
+// `also`, if given, observes too.
+Judged judge(const Entry& entry, const sim::Options& options, const Setting& setting,
+             trace::Observer* also = nullptr);
+
+// The smallest script that still breaks the same claim in the run of these options, with the same seed for
+// its delays; none if the run as a whole does not fail again when it is replayed from its script, because two
+// things that happened in the same tick change places.
+std::optional<sim::Script> shrink_failure(const Entry& entry, sim::Options options, const Setting& setting);
+
+}  // namespace conclave::catalogue

@@ -1,0 +1,334 @@
+// conclave sim: run one algorithm in the simulated world.
+#include <nlohmann/json.hpp>
+
+#include "catalogue/judge.hpp"
+#include "cli/report.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "sim/seeds.hpp"
+#include "trace/diagram.hpp"
+#include "trace/json.hpp"
+#include "trace/tee.hpp"
+
+namespace conclave::cli {
+namespace {
+
+struct Flags {
+  std::string name;
+  std::string variant = "canonical";
+  std::int64_t nodes = 5;
+  std::int64_t entries = 3;
+  std::string think = "uniform:0-100";
+  std::string hold = "uniform:1-20";
+  std::string delay = "uniform:5-15";
+  std::string faults = "none";
+  std::string script;
+  double chatter = 0;
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 0;
+  std::uint64_t first_seed = 1;
+  std::int64_t jobs = 2;
+  std::string trace;
+  std::string svg;
+  std::string save_script;
+  bool diagram = false;
+  bool json = false;
+  bool beyond = false;
+  bool unordered = false;
+};
+
+constexpr std::int64_t most_entries = 1'000'000;
+
+// What to run, once the flags have been found right.
+struct Plan {
+  const catalogue::Entry* entry = nullptr;
+  sim::Options options = {};
+  catalogue::Setting setting = {};
+  std::vector<std::string> beyond = {};  // faults that the algorithm rules out
+};
+
+std::expected<sim::Delay, std::string> duration(const std::string& text, const char* flag) {
+  const bool bare = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const auto delay = sim::Delay::parse(bare ? "fixed:" + text : text);
+  if (!delay) return std::unexpected(fmt::format("{}: {}", flag, delay.error()));
+  return *delay;
+}
+
+std::expected<Plan, std::string> make_plan(const Flags& flags) {
+  Plan plan = {.entry = catalogue::find(flags.name)};
+  const catalogue::Entry& entry = *plan.entry;
+  if (!entry.variant(flags.variant)) {
+    std::string known;
+    for (const auto& variant : entry.variants) known += fmt::format(", {}", variant.name);
+    return std::unexpected(
+        fmt::format("{} has no variant '{}'; there is {}", entry.name, flags.variant, known.substr(2)));
+  }
+  if (flags.nodes < entry.least_nodes || flags.nodes > entry.most_nodes)
+    return std::unexpected(fmt::format("--nodes {}: {} runs with {} to {} nodes", flags.nodes, entry.name,
+                                       entry.least_nodes, with_commas(entry.most_nodes)));
+  if (flags.entries < 0 || flags.entries > most_entries)
+    return std::unexpected(
+        fmt::format("--entries {}: must lie between 0 and {}", flags.entries, with_commas(most_entries)));
+  if (!(flags.chatter >= 0 && flags.chatter <= 1))
+    return std::unexpected("--chatter is a chance between 0 and 1");
+  if (flags.jobs < 1 || flags.jobs > 256) return std::unexpected("--jobs must lie between 1 and 256");
+
+  sim::Options& options = plan.options;
+  options.nodes = static_cast<std::uint32_t>(flags.nodes);
+  options.entries = static_cast<std::uint32_t>(flags.entries);
+  const auto think = duration(flags.think, "--think");
+  if (!think) return std::unexpected(think.error());
+  options.think = *think;
+  const auto hold = duration(flags.hold, "--hold");
+  if (!hold) return std::unexpected(hold.error());
+  options.hold = *hold;
+  const auto delay = sim::DelayModel::parse(flags.delay);
+  if (!delay) return std::unexpected("--delay: " + delay.error());
+  options.delay = *delay;
+  const auto faults = sim::Faults::parse(flags.faults, entry.assumes, flags.beyond);
+  if (!faults) return std::unexpected("--faults: " + faults.error());
+  options.faults = *faults;
+  options.chatter = flags.chatter;
+  options.seed = flags.seed;
+  options.break_fifo = flags.unordered;
+  plan.beyond = options.faults.beyond(entry.assumes);
+  if (flags.unordered) {
+    if (entry.assumes.links != Links::reliable_fifo)
+      return std::unexpected(
+          fmt::format("--unordered: {} does not assume FIFO links, they are unordered already", entry.name));
+    if (!flags.beyond)
+      return std::unexpected(
+          fmt::format("--unordered: {} assumes FIFO links; add --beyond-assumptions", entry.name));
+    plan.beyond.emplace_back("unordered links");
+  }
+
+  plan.setting = {.protocol = flags.name, .variant = flags.variant, .members = entry.members(options.nodes)};
+  if (!flags.script.empty()) {
+    const auto text = read_file(flags.script);
+    if (!text) return std::unexpected(text.error());
+    auto script = sim::parse_script(*text, plan.setting.members);
+    if (!script) return std::unexpected(fmt::format("{}: {}", flags.script, script.error()));
+    for (const auto& what : scripted_beyond(*script, entry.assumes)) {
+      if (!flags.beyond)
+        return std::unexpected(fmt::format(
+            "{}: the algorithm assumes that there is no '{}'; add --beyond-assumptions", flags.script, what));
+      plan.beyond.push_back(what);
+    }
+    options.script = std::move(*script);
+  }
+  return plan;
+}
+
+// The command that repeats a run of that seed.
+std::string replay_command(const Flags& flags, const std::string& seed_or_script) {
+  std::string command = fmt::format("conclave sim {}", flags.name);
+  const auto add = [&](const char* flag, const auto& value, const auto& usual) {
+    if (value != usual) command += fmt::format(" {} {}", flag, value);
+  };
+  const Flags usual;
+  add("--variant", flags.variant, usual.variant);
+  add("--nodes", flags.nodes, usual.nodes);
+  add("--entries", flags.entries, usual.entries);
+  add("--think", flags.think, usual.think);
+  add("--hold", flags.hold, usual.hold);
+  add("--delay", flags.delay, usual.delay);
+  add("--chatter", flags.chatter, usual.chatter);
+  if (flags.unordered) command += " --unordered";
+  if (flags.beyond) command += " --beyond-assumptions";
+  return command + seed_or_script;
+}
+
+std::string replay_by_seed(const Flags& flags, std::uint64_t seed) {
+  std::string faults = flags.faults == "none" ? "" : " --faults " + flags.faults;
+  if (!flags.script.empty()) faults = " --script " + flags.script;
+  return replay_command(flags, fmt::format("{} --seed {}", faults, seed));
+}
+
+std::string described_run(const Plan& plan) {
+  const sim::Options& options = plan.options;
+  std::string out = fmt::format("delay {}, think {}, hold {}", options.delay.usual.to_string(),
+                                options.think.to_string(), options.hold.to_string());
+  out += options.script ? fmt::format(", {} scripted actions", options.script->size())
+                        : fmt::format(", faults {}", options.faults.to_string());
+  return out;
+}
+
+std::optional<std::string> save_script(const Flags& flags, const sim::Script& script) {
+  if (flags.save_script.empty()) return std::nullopt;
+  const auto written = write_file(flags.save_script, to_json(script));
+  return written ? std::nullopt : std::optional(written.error());
+}
+
+int run_one(const Flags& flags, Plan plan) {
+  std::optional<OutputFile> file;
+  std::optional<trace::JsonWriter> writer;
+  std::optional<trace::Keeper> keeper;
+  std::vector<trace::Observer*> observers;
+  if (!flags.trace.empty()) {
+    file.emplace(flags.trace);
+    if (!file->stream()) return complain(file->finish().error());
+    observers.push_back(&writer.emplace(file->stream()));
+  }
+  constexpr std::size_t most_steps_drawn = 5000;
+  if (flags.diagram || !flags.svg.empty()) observers.push_back(&keeper.emplace(most_steps_drawn));
+  plan.options.record = !flags.save_script.empty();
+  trace::Tee tee(observers);
+  const catalogue::Judged judged =
+      catalogue::judge(*plan.entry, plan.options, plan.setting, observers.empty() ? nullptr : &tee);
+
+  if (file) {
+    if (const auto written = file->finish(); !written) return complain(written.error());
+  }
+  if (const auto problem = save_script(flags, judged.report.done)) return complain(*problem);
+  if (!flags.svg.empty()) {
+    const auto written = write_file(flags.svg, trace::draw_svg(keeper->header(), keeper->steps(), {}));
+    if (!written) return complain(written.error());
+  }
+  const RunFacts facts = {
+      .entry = *plan.entry, .options = plan.options, .judged = judged, .beyond = plan.beyond};
+  if (flags.json) {
+    fmt::print("{}\n", report_json(facts, flags.variant, replay_by_seed(flags, flags.seed)));
+  } else {
+    if (flags.diagram)
+      fmt::print("{}\n", trace::draw_text(keeper->header(), keeper->steps(),
+                                          {.colour = use_colour(), .width = terminal_width()}));
+    fmt::print("{}", report_text(facts, flags.variant, described_run(plan)));
+    if (judged.failure) fmt::print("\n  replay: {}\n", replay_by_seed(flags, flags.seed));
+  }
+  return judged.failure ? property_failed : ok;
+}
+
+int run_many(const Flags& flags, const Plan& plan) {
+  const auto run = [&](std::uint64_t seed) {
+    sim::Options options = plan.options;
+    options.seed = seed;
+    return catalogue::judge(*plan.entry, options, plan.setting).failure;
+  };
+  const bool show_progress = on_terminal(stderr) && !flags.json;
+  const auto progress = [&](std::uint64_t done) {
+    if (show_progress)
+      fmt::print(stderr, "\r{}: {} of {} seeds", flags.name, with_commas(done), with_commas(flags.seeds));
+  };
+  const sim::SeedsOutcome outcome =
+      sim::run_seeds(flags.first_seed, flags.seeds, static_cast<unsigned>(flags.jobs), run, progress);
+  if (show_progress) fmt::print(stderr, "\r\033[K");
+
+  if (!outcome.failure) {
+    if (flags.json) {
+      fmt::print("{}\n", nlohmann::ordered_json{{"protocol", flags.name},
+                                                {"variant", flags.variant},
+                                                {"seeds", outcome.ran},
+                                                {"beyond_assumptions", plan.beyond},
+                                                {"failure", nullptr}}
+                             .dump(2));
+    } else {
+      fmt::print("{}: {} seeds, all claimed properties {} ({})\n", flags.name, with_commas(outcome.ran),
+                 paint("hold", Colour::green), described_run(plan));
+    }
+    return ok;
+  }
+
+  sim::Options failing = plan.options;
+  failing.seed = outcome.failure->seed;
+  const auto shrunk = catalogue::shrink_failure(*plan.entry, failing, plan.setting);
+  const std::string replay = replay_by_seed(flags, failing.seed);
+  if (shrunk) {
+    if (const auto problem = save_script(flags, *shrunk)) return complain(*problem);
+  }
+  const std::string replay_script =
+      flags.save_script.empty()
+          ? ""
+          : replay_command(flags, fmt::format(" --script {} --seed {}", flags.save_script, failing.seed));
+  if (flags.json) {
+    nlohmann::ordered_json failure = {
+        {"seed", failing.seed}, {"why", outcome.failure->why}, {"replay", replay}};
+    failure["script"] = shrunk ? nlohmann::ordered_json::parse(to_json(*shrunk)) : nlohmann::ordered_json();
+    fmt::print("{}\n", nlohmann::ordered_json{{"protocol", flags.name},
+                                              {"variant", flags.variant},
+                                              {"seeds", outcome.ran},
+                                              {"beyond_assumptions", plan.beyond},
+                                              {"failure", failure}}
+                           .dump(2));
+    return property_failed;
+  }
+  fmt::print("{}: seed {} {}: {}\n", flags.name, failing.seed, paint("fails", Colour::red),
+             outcome.failure->why);
+  if (!plan.beyond.empty())
+    fmt::print("  beyond what the algorithm assumes: {}\n", fmt::join(plan.beyond, ", "));
+  fmt::print("  replay: {}\n", replay);
+  if (shrunk) {
+    fmt::print("\nThe {} actions that the failure needs:\n{}", shrunk->size(), to_json(*shrunk));
+    if (!replay_script.empty()) fmt::print("\n  replay: {}\n", replay_script);
+  } else {
+    fmt::print("  It does not shrink: two things that happen in the same tick change places.\n");
+  }
+  return property_failed;
+}
+
+int run(const Flags& flags, bool seed_given, bool faults_given) {
+  if (!entry_or_complain(flags.name)) return usage_error;
+  if (flags.seeds > 0) {
+    if (seed_given) return complain("--seed runs one seed, --seeds many: give one of them");
+    if (flags.diagram || !flags.trace.empty() || !flags.svg.empty())
+      return complain("--diagram, --svg and --trace show one run: give --seed instead of --seeds");
+  }
+  if (!flags.script.empty() && faults_given)
+    return complain("--script says which faults happen, --faults draws them: give one of them");
+  if (flags.json && flags.diagram)
+    return complain("--diagram is for people, --json for programs: give one of them");
+  const auto plan = make_plan(flags);
+  if (!plan) return complain(plan.error());
+  return flags.seeds > 0 ? run_many(flags, *plan) : run_one(flags, *plan);
+}
+
+}  // namespace
+
+void add_sim(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb =
+      app.add_subcommand("sim", "Run an algorithm in virtual time, with seeded delays and faults");
+  verb->add_option("NAME", flags->name, "the algorithm; conclave catalogue lists them")->required();
+  verb->add_option("--variant", flags->variant, "a variant or a named deviation of it")
+      ->capture_default_str();
+  verb->add_option("--nodes", flags->nodes, "how many processes contend")->capture_default_str();
+  verb->add_option("--entries", flags->entries, "how often each enters")->capture_default_str();
+  verb->add_option("--think", flags->think, "ticks between leaving and asking again")->capture_default_str();
+  verb->add_option("--hold", flags->hold, "ticks inside")->capture_default_str();
+  verb->add_option("--delay", flags->delay, "of messages: fixed:T, uniform:A-B, exponential:MEAN, table:FILE")
+      ->capture_default_str();
+  verb->add_option("--chatter", flags->chatter, "chance that a request is followed by an application message")
+      ->capture_default_str();
+  CLI::Option* faults =
+      verb->add_option("--faults", flags->faults,
+                       "none, all, or some of pause, partition, crash, drift, jump, unsynced,\n"
+                       "loss=P, duplicate=P, slow=P, reorder=P")
+          ->capture_default_str();
+  verb->add_option("--script", flags->script,
+                   "a file of requests and faults, each at its time; see docs/scripts.md");
+  verb->add_flag("--beyond-assumptions", flags->beyond, "allow faults that the algorithm rules out");
+  verb->add_flag("--unordered", flags->unordered, "break the FIFO order of links (beyond assumptions)");
+  CLI::Option* seed = verb->add_option("--seed", flags->seed, "of the one run")->capture_default_str();
+  verb->add_option("--seeds", flags->seeds, "run that many seeds and stop at the first failure")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+  verb->add_option("--first-seed", flags->first_seed, "where --seeds begins")->capture_default_str();
+  verb->add_option("--jobs", flags->jobs, "threads for --seeds")->capture_default_str();
+  verb->add_option("--trace", flags->trace, "write one JSON line per step to this file; see docs/trace.md");
+  verb->add_option("--save-script", flags->save_script,
+                   "write what was done to the run (with --seeds: shrunk)");
+  verb->add_flag("--diagram", flags->diagram, "draw the run as a space-time diagram");
+  verb->add_option("--svg", flags->svg, "the same, as a picture in this file");
+  verb->add_flag("--json", flags->json, "the report for programs");
+  verb->footer(
+      "Examples:\n"
+      "  conclave sim ricart-agrawala --nodes 3 --entries 1 --diagram\n"
+      "  conclave sim lamport --seeds 1000 --faults all --chatter 0.5\n"
+      "  conclave sim maekawa --nodes 3 --think 0 --seeds 100\n"
+      "  conclave sim token-ring --faults loss=0.01 --beyond-assumptions --seeds 100");
+  verb->callback([flags, seed, faults, &action] {
+    const bool seed_given = seed->count() > 0;
+    const bool faults_given = faults->count() > 0;
+    action = [flags, seed_given, faults_given] { return run(*flags, seed_given, faults_given); };
+  });
+}
+
+}  // namespace conclave::cli

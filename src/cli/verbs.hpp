@@ -1,0 +1,21 @@
+// The verbs of the program. Each adds itself to the command line and sets what to run.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "catalogue/entry.hpp"
+
+namespace conclave::cli {
+
+using Action = std::function<int()>;
+
+void add_catalogue(CLI::App& app, Action& action);
+void add_sim(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
+void add_accept(CLI::App& app, Action& action);
+void add_trace(CLI::App& app, Action& action);
+
+// The entry of that name, or a complaint that names what looks like it.
+const catalogue::Entry* entry_or_complain(const std::string& name);
+
+}  // namespace conclave::cli

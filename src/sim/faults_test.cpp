@@ -1,0 +1,147 @@
+#include "sim/faults.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace conclave::sim {
+namespace {
+
+using What = Action::What;
+
+constexpr Assumptions unordered = {.links = Links::reliable_unordered};
+constexpr Assumptions anything_goes = {.links = Links::lossy, .crashes = Crashes::recover};
+
+std::string parsed(std::string_view text, const Assumptions& assumes, bool beyond = false) {
+  const auto faults = Faults::parse(text, assumes, beyond);
+  return faults ? faults->to_string() : faults.error();
+}
+
+TEST(Faults, ParsesWhatItPrints) {
+  for (const std::string text : {"none", "pause", "pause,partition,crash,drift,jump,unsynced", "loss=0.25",
+                                 "crash,loss=1e-05,duplicate=1,slow=0.5,reorder=0.125"})
+    EXPECT_EQ(parsed(text, anything_goes), text);
+  EXPECT_EQ(parsed("loss", anything_goes), "loss=0.05");
+  EXPECT_EQ(parsed("", anything_goes), "none");
+}
+
+TEST(Faults, AllMeansWhatTheAssumptionsAllow) {
+  EXPECT_EQ(parsed("all", unordered), "pause,partition,drift,jump,slow=0.05,reorder=0.05");
+  EXPECT_EQ(parsed("all", {.links = Links::reliable_fifo}), "pause,partition,drift,jump,slow=0.05");
+  EXPECT_EQ(parsed("all", {.crashes = Crashes::stop, .timing = Timing::synchronous}), "crash");
+  EXPECT_EQ(parsed("all", unordered, true), Faults::everything().to_string());
+  EXPECT_EQ(Faults::allowed_by(anything_goes).to_string(), Faults::everything().to_string());
+}
+
+TEST(Faults, RefusesWhatTheAssumptionsRuleOut) {
+  for (const std::string name : {"crash", "unsynced", "loss", "duplicate"}) {
+    EXPECT_EQ(parsed(name, unordered), "the algorithm assumes that there is no '" + name +
+                                           "'; add --beyond-assumptions to inject it all the same");
+    EXPECT_TRUE(Faults::parse(name, unordered, true));
+  }
+  EXPECT_FALSE(Faults::parse("reorder", {.links = Links::reliable_fifo}, false));
+  EXPECT_FALSE(Faults::parse("pause", {.timing = Timing::synchronous}, false));
+}
+
+TEST(Faults, NamesAllThatTheAssumptionsRuleOut) {
+  EXPECT_EQ(Faults::everything().beyond(unordered),
+            (std::vector<std::string>{"crash", "unsynced", "loss", "duplicate"}));
+  EXPECT_TRUE(Faults::everything().beyond(anything_goes).empty());
+}
+
+TEST(Faults, RefusesWithASentence) {
+  EXPECT_EQ(parsed("fire", anything_goes),
+            "unknown fault 'fire'; write none, all, or some of pause, partition, crash, drift, jump, "
+            "unsynced, loss, duplicate, slow, reorder");
+  EXPECT_EQ(parsed("pause=0.5", anything_goes), "fault 'pause' takes no rate");
+  for (const std::string rate : {"", "0", "-0.5", "1.01", "x", "0.5x", "nan", "inf"})
+    EXPECT_EQ(parsed("loss=" + rate, anything_goes),
+              "'" + rate + "' is no rate for loss; write a number in (0, 1]");
+  EXPECT_FALSE(Faults::parse("pause,,crash", anything_goes, false));
+  EXPECT_FALSE(Faults::parse("none,pause", anything_goes, false));
+}
+
+TEST(FaultPlan, IsTheSameForTheSameSeed) {
+  const NodeSet members = NodeSet::range({1}, 5);
+  std::set<std::string> plans;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Script plan = plan_faults(Faults::everything(), members, {1000}, seed);
+    EXPECT_EQ(plan, plan_faults(Faults::everything(), members, {1000}, seed));
+    plans.insert(to_json(plan));
+  }
+  EXPECT_EQ(plans.size(), 20u);
+}
+
+// What is wrong with the world after each action of a plan; nothing may be at its end.
+struct Troubles {
+  NodeSet standing = {};
+  NodeSet down = {};
+  bool cut = false;
+
+  void see(const Action& action) {
+    if (action.what == What::pause) standing.insert(action.node);
+    if (action.what == What::resume) standing.erase(action.node);
+    if (action.what == What::crash) down.insert(action.node);
+    if (action.what == What::recover) down.erase(action.node);
+    if (action.what == What::partition) cut = true;
+    if (action.what == What::heal) cut = false;
+  }
+  bool none() const { return standing.empty() && down.empty() && !cut; }
+};
+
+TEST(FaultPlan, EverythingIsMendedWithinTheWindow) {
+  for (const std::uint64_t window : {4ul, 5ul, 10ul, 1000ul}) {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+      const Script plan = plan_faults(Faults::everything(), NodeSet::range({1}, 3), {window}, seed);
+      Troubles troubles;
+      for (const Action& action : plan) {
+        EXPECT_LT(action.at.count, window);
+        troubles.see(action);
+      }
+      EXPECT_TRUE(troubles.none()) << "window " << window << ", seed " << seed;
+      EXPECT_TRUE(std::ranges::is_sorted(plan, {}, &Action::at));
+    }
+  }
+}
+
+TEST(FaultPlan, HasEveryKindOfFaultInSomeSeed) {
+  std::set<What> seen;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (const Action& action : plan_faults(Faults::everything(), NodeSet::range({1}, 3), {100}, seed))
+      seen.insert(action.what);
+  }
+  EXPECT_EQ(seen, (std::set{What::crash, What::recover, What::pause, What::resume, What::partition,
+                            What::heal, What::drift, What::jump}));
+}
+
+TEST(FaultPlan, HoldsOnlyWhatWasAskedFor) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (const Action& action : plan_faults({.pause = true}, NodeSet::range({1}, 3), {100}, seed))
+      EXPECT_TRUE(action.what == What::pause || action.what == What::resume);
+  }
+  EXPECT_TRUE(plan_faults({}, NodeSet::range({1}, 3), {100}, 1).empty());
+  EXPECT_TRUE(plan_faults(Faults::everything(), NodeSet::range({1}, 3), {3}, 1).empty());
+}
+
+TEST(FaultPlan, CutsSomeMembersOffFromOthers) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (const Action& action : plan_faults({.partition = true}, NodeSet::range({1}, 2), {100}, seed)) {
+      EXPECT_EQ(action.group.size(), action.what == What::partition ? 1u : 0u);
+    }
+    EXPECT_TRUE(plan_faults({.partition = true}, {{1}}, {100}, seed).empty());
+  }
+}
+
+TEST(FaultPlan, IsAScriptThatParsesToTheSame) {
+  const NodeSet members = NodeSet::range({1}, 4);
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const Script plan = plan_faults(Faults::everything(), members, {1000}, seed);
+    const auto parsed_plan = parse_script(to_json(plan), members);
+    ASSERT_TRUE(parsed_plan) << parsed_plan.error();
+    EXPECT_EQ(to_json(*parsed_plan), to_json(plan));
+  }
+}
+
+}  // namespace
+}  // namespace conclave::sim

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Bad input gets one line that says what is wrong, status 2, and leaves nothing behind.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+problems=0
+
+# refuses WORDS command…: the words must stand in the one line on stderr.
+refuses() {
+  local words=$1 status=0
+  shift
+  "$CONCLAVE" "$@" >"$work/stdout" 2>"$work/stderr" </dev/null || status=$?
+  if [ "$status" != 2 ] || [ -s "$work/stdout" ] || [ "$(wc -l <"$work/stderr")" != 1 ] || ! grep -qF -- "$words" "$work/stderr"; then
+    echo "conclave $*: status $status, wanted 2 and '$words'; got:" >&2
+    cat "$work/stdout" "$work/stderr" >&2
+    problems=$((problems + 1))
+  fi
+}
+
+# Names.
+refuses "did you mean ricart-agrawala?" sim ricart-agrawalla
+refuses "conclave catalogue lists all" sim zzzzzz
+refuses "did you mean token-ring?" catalogue token-rin
+refuses "has no variant 'best'; there is canonical" sim lamport --variant best
+refuses "--help" frobnicate
+refuses "--help" sim
+refuses "--help" sim lamport --frobnicate
+refuses "--help"
+
+# Numbers.
+refuses "runs with 1 to" sim lamport --nodes 0
+refuses "runs with 1 to" sim lamport --nodes 1000000000
+refuses "runs with 1 to" sim token-ring --nodes -3
+refuses "--nodes" sim lamport --nodes three
+refuses "--entries" sim lamport --entries -1
+refuses "--seeds" sim lamport --seeds 0
+refuses "--jobs" sim lamport --seeds 5 --jobs 0
+refuses "between 0 and 1" sim lamport --chatter 2
+refuses "write fixed:10" sim lamport --delay slow
+refuses "write fixed:10" sim lamport --delay uniform:9-1
+refuses "write fixed:10" sim lamport --delay fixed:99999999999999999999
+refuses "--think" sim lamport --think soon
+refuses "--hold" sim lamport --hold -1
+refuses "unknown fault 'fire'" sim lamport --faults fire
+refuses "no rate for loss" sim lamport --faults loss=7 --beyond-assumptions
+refuses "takes no rate" sim lamport --faults pause=3
+refuses "1 to 256 nodes" compare --nodes 3,0
+refuses "low, high or both" compare --load middling
+
+# Contradictions.
+refuses "give one of them" sim lamport --seed 3 --seeds 10
+refuses "give --seed instead of --seeds" sim lamport --seeds 10 --diagram
+refuses "give --seed instead of --seeds" sim lamport --seeds 10 --trace "$work/t.jsonl"
+refuses "give one of them" sim lamport --json --diagram
+refuses "add --beyond-assumptions" sim lamport --faults crash
+refuses "add --beyond-assumptions" sim lamport --unordered
+refuses "unordered already" sim ricart-agrawala --unordered --beyond-assumptions
+
+# Scripts.
+script() { printf '%s' "$1" >"$work/script.json"; }
+script '{"conclave-script": 1, "actions": []}'
+refuses "give one of them" sim lamport --script "$work/script.json" --faults pause
+refuses "cannot read" sim lamport --script "$work/none.json"
+script 'hello'
+refuses "not JSON" sim lamport --script "$work/script.json"
+script '{"actions": []}'
+refuses "conclave-script" sim lamport --script "$work/script.json"
+script '{"conclave-script": 9, "actions": []}'
+refuses "version 9" sim lamport --script "$work/script.json"
+script '{"conclave-script": 1, "actions": [{"do": "dance", "at": 1}]}'
+refuses "action 1: \"do\" is \"dance\"" sim lamport --script "$work/script.json"
+script '{"conclave-script": 1, "actions": [{"do": "wish", "at": 1, "hold": 1, "node": 99}]}'
+refuses "99 is no member" sim lamport --script "$work/script.json"
+script '{"conclave-script": 1, "actions": [{"do": "wish", "node": 1}]}'
+refuses "\"at\" is missing" sim lamport --script "$work/script.json"
+script '{"conclave-script": 1, "actions": [{"do": "lose", "node": 1, "nth": 1}]}'
+refuses "add --beyond-assumptions" sim lamport --script "$work/script.json"
+
+# Tables of delays.
+printf '{"links": []}' >"$work/table.json"
+refuses "no \"default\" delay" sim lamport --delay "table:$work/table.json"
+refuses "cannot read the delay table" sim lamport --delay table:/nowhere
+
+# Traces.
+"$CONCLAVE" sim lamport --nodes 3 --trace "$work/run.jsonl" >/dev/null
+head -n 20 "$work/run.jsonl" >"$work/cut.jsonl"
+refuses "truncated: 19 steps and no end line" trace "$work/cut.jsonl"
+head -c 3000 "$work/run.jsonl" >"$work/cut.jsonl"
+refuses "not a JSON object" trace "$work/cut.jsonl"
+sed '1s/"conclave-trace":1/"conclave-trace":7/' "$work/run.jsonl" >"$work/new.jsonl"
+refuses "line 1: format version 7" trace "$work/new.jsonl"
+sed '5s/"kind":"[a-z]*"/"kind":"magic"/' "$work/run.jsonl" >"$work/odd.jsonl"
+refuses "line 5: unknown kind" trace "$work/odd.jsonl"
+: >"$work/empty.jsonl"
+refuses "empty" trace "$work/empty.jsonl"
+refuses "cannot read" trace "$work/none.jsonl"
+
+# Vectors.
+printf 'no json' >"$work/vectors.json"
+refuses "not JSON" accept "$work/vectors.json"
+printf '{"format": "acceptance-vectors/1"}' >"$work/vectors.json"
+refuses "no list \"vectors\"" accept "$work/vectors.json"
+printf '{"format": "acceptance-vectors/9", "vectors": []}' >"$work/vectors.json"
+refuses "acceptance-vectors/9" accept "$work/vectors.json"
+printf '{"vectors": [{"name": "a/b", "algorithm": "maekawa", "kind": "script"}]}' >"$work/vectors.json"
+refuses "vector 1 ('a/b') has no object \"expected\"" accept "$work/vectors.json"
+refuses "no vector" accept tests/vectors/mutex.json --only 'nothing/*'
+
+# Nothing half-written: a file that cannot be written leaves no trace, nor does a refused run.
+refuses "cannot write" sim lamport --trace "$work/none/run.jsonl"
+refuses "cannot write" sim lamport --trace /dev/full
+refuses "cannot write" sim lamport --svg "$work/none/run.svg"
+left=$(find "$work" -name '*.tmp*' -o -name 't.jsonl')
+if [ -n "$left" ]; then
+  echo "left behind: $left" >&2
+  problems=$((problems + 1))
+fi
+[ "$problems" = 0 ]

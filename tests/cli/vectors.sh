@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every acceptance vector of the mutual exclusion family passes; only explorations wait for the checker.
+set -euo pipefail
+out=$("$CONCLAVE" accept tests/vectors/mutex.json)
+echo "$out" | grep -v '^passed' || true
+echo "$out" | tail -1 | grep -q '^36 passed, 0 failed, 6 skipped$'
+[ "$(echo "$out" | grep -c '^skipped.*model checker')" = 6 ]
+
+# A vector that expects something else must fail: the check can fail.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+sed 's/"max_in_cs": 1/"max_in_cs": 2/' tests/vectors/mutex.json >"$work/wrong.json"
+if "$CONCLAVE" accept "$work/wrong.json" --only 'central/fifo-queue' >"$work/out"; then
+  echo "a wrong expectation passed" >&2
+  exit 1
+fi
+grep -q 'max_in_cs: expected 2, got 1' "$work/out"
+sed 's/"max_in_cs": 1/"unheard_of": 1/' tests/vectors/mutex.json >"$work/unknown.json"
+! "$CONCLAVE" accept "$work/unknown.json" --only 'central/fifo-queue' >"$work/out"
+grep -q 'nothing here computes it' "$work/out"

@@ -1,0 +1,85 @@
+// Whatever the text, the parsers of what users write return a value or a sentence; and what they accept
+// prints as text that parses to the same. The first byte chooses the parser, the rest is parsed.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "sim/delay.hpp"
+#include "sim/faults.hpp"
+#include "sim/script.hpp"
+#include "trace/json.hpp"
+
+namespace {
+
+using namespace conclave;
+
+void require(bool claim, const char* belief) {
+  if (claim) return;
+  std::fprintf(stderr, "%s\n", belief);
+  std::abort();
+}
+
+void parse_one_script(const std::string& text) {
+  const NodeSet members = NodeSet::range({1}, 5);
+  const auto script = sim::parse_script(text, members);
+  if (!script) return require(!script.error().empty(), "a script is refused with a sentence");
+  const auto again = sim::parse_script(sim::to_json(*script), members);
+  require(again && *again == *script, "a script that was printed parses to the same");
+}
+
+// A trace that was read and written reads and writes the same.
+std::string write(const trace::Run& run) {
+  std::ostringstream out;
+  trace::JsonWriter writer(out);
+  writer.begin(run.header);
+  for (const trace::Step& step : run.steps) writer.see(step);
+  writer.end(run.end);
+  return out.str();
+}
+
+void read_one_trace(const std::string& text) {
+  std::istringstream in(text);
+  const auto run = trace::read(in);
+  if (!run) return require(!run.error().empty(), "a trace is refused with a sentence");
+  const std::string written = write(*run);
+  std::istringstream back(written);
+  const auto again = trace::read(back);
+  require(again && write(*again) == written, "a trace that was written reads the same");
+}
+
+void parse_one_delay(const std::string& text) {
+  const auto delay = sim::Delay::parse(text);
+  if (!delay) return require(!delay.error().empty(), "a delay is refused with a sentence");
+  const auto again = sim::Delay::parse(delay->to_string());
+  require(again && again->to_string() == delay->to_string(), "a delay that was printed parses to the same");
+}
+
+void parse_one_list_of_faults(const std::string& text) {
+  for (const bool beyond : {false, true}) {
+    const Assumptions assumes = {.links = Links::reliable_unordered};
+    const auto faults = sim::Faults::parse(text, assumes, beyond);
+    if (!faults) {
+      require(!faults.error().empty(), "faults are refused with a sentence");
+      continue;
+    }
+    require(beyond || faults->beyond(assumes).empty(), "no fault that the assumptions rule out is accepted");
+    const auto again = sim::Faults::parse(faults->to_string(), assumes, beyond);
+    require(again && again->to_string() == faults->to_string(), "faults that were printed parse to the same");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
+  switch (data[0] % 4) {
+    case 0: parse_one_script(text); break;
+    case 1: read_one_trace(text); break;
+    case 2: parse_one_delay(text); break;
+    default: parse_one_list_of_faults(text); break;
+  }
+  return 0;
+}
