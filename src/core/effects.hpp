@@ -57,22 +57,47 @@ struct Effects {
   std::vector<std::string_view> notes;  // why nothing happened
   std::vector<unsigned> choices;        // numbers of faces of coins to toss
   std::optional<Durable> persisted;
+  bool more = false;  // than sends: most steps only send, and are not asked about the rest
 
-  void send(NodeId to, Message message) { sends.push_back({to, std::move(message)}); }
-  void broadcast(const NodeSet& to, const Message& message) {
-    for (NodeId node : to) sends.push_back({node, message});
+  // Templates, so that a message is built where it will stand.
+  template <class M>
+  void send(NodeId to, M&& message) {
+    sends.emplace_back(to, std::forward<M>(message));
+  }
+  template <class M>
+  void broadcast(const NodeSet& to, const M& message) {
+    for (NodeId node : to) sends.emplace_back(node, message);
   }
   // Arming a timer that runs already starts it anew.
-  void arm(Timer timer, TickRange after) { armed.push_back({timer, after}); }
-  void disarm(Timer timer) { disarmed.push_back(timer); }
-  void announce(Event event) { events.push_back(std::move(event)); }
-  void note(std::string_view why) { notes.push_back(why); }
+  void arm(Timer timer, TickRange after) {
+    more = true;
+    armed.push_back({timer, after});
+  }
+  void disarm(Timer timer) {
+    more = true;
+    disarmed.push_back(timer);
+  }
+  void announce(Event event) {
+    more = true;
+    events.push_back(std::move(event));
+  }
+  void note(std::string_view why) {
+    more = true;
+    notes.push_back(why);
+  }
   // The answer comes as on_choice(out, face), 0 <= face < faces.
-  void choose(unsigned faces) { choices.push_back(faces); }
-  void persist(Durable state) { persisted = std::move(state); }
+  void choose(unsigned faces) {
+    more = true;
+    choices.push_back(faces);
+  }
+  void persist(Durable state) {
+    more = true;
+    persisted = std::move(state);
+  }
 
   void clear() {
     sends.clear();
+    if (!std::exchange(more, false)) return;
     armed.clear();
     disarmed.clear();
     events.clear();

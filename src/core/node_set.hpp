@@ -105,10 +105,11 @@ class NodeSet {
     ++size_;
   }
 
-  void erase(NodeId id) {
+  // True if it was a member.
+  bool erase(NodeId id) {
     const std::uint32_t v = id.value;
     const std::size_t at = run_at_or_after(v);
-    if (at == runs_.size() || runs_[at].first > v) return;
+    if (at == runs_.size() || runs_[at].first > v) return false;
     Run& run = runs_[at];
     if (run.first == run.last) {
       runs_.erase(runs_.begin() + at);
@@ -122,6 +123,7 @@ class NodeSet {
       runs_.insert(runs_.begin() + at + 1, right);
     }
     --size_;
+    return true;
   }
 
   void clear() {
@@ -188,8 +190,14 @@ class NodeSet {
       while (at < count && runs[at].last < v) ++at;
       return at;
     }
-    const Run* found = std::partition_point(runs, runs + count, [v](const Run& run) { return run.last < v; });
-    return static_cast<std::size_t>(found - runs);
+    // Halving without branches: which way to go is a coin toss that no processor predicts.
+    const Run* base = runs;
+    for (std::size_t left = count; left > 1;) {
+      const std::size_t half = left / 2;
+      base += base[half - 1].last < v ? half : 0;
+      left -= half;
+    }
+    return static_cast<std::size_t>(base - runs) + (base->last < v ? 1 : 0);
   }
 
   boost::container::small_vector<Run, 4> runs_;

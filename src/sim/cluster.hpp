@@ -6,6 +6,7 @@
 
 #include "core/describe.hpp"
 #include "core/protocol.hpp"
+#include "core/visit.hpp"
 #include "sim/ghost.hpp"
 
 namespace conclave::sim {
@@ -81,6 +82,13 @@ class Cluster {
       handler(nodes_[index], out);
       return 0;
     }
+    return observed_step(out, index, now, input, describe, handler);
+  }
+
+  // Out of line: the simulator inlines the step that nobody observes.
+  template <class Describe, class Handler>
+  [[gnu::noinline]] std::uint64_t observed_step(Out& out, std::uint32_t index, Ticks now, const Input& input,
+                                                Describe&& describe, Handler&& handler) {
     trace::Step step = {.at = now, .kind = input.kind, .node = id(index), .from = input.from};
     ghost_->begin(step, index, input.message);
     if (input.cause) step.cause = input.cause;
@@ -155,7 +163,7 @@ class Cluster {
           if (observer_->wants_contents()) item.content = alternative_content(message);
         },
         [&](P& node, Out& effects) {
-          std::visit([&](const auto& which) { node.on_message(effects, from, which); }, message);
+          visit_in_place(message, [&](const auto& which) { node.on_message(effects, from, which); });
         });
   }
 

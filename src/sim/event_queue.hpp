@@ -1,8 +1,8 @@
 // What happens next, in order of time; at equal times, in order of insertion.
 //
-// A wheel of wheels. Level 0 has one slot per tick of the current block of 256 ticks, level 1 one slot
-// per block of 256 of those, and so on: an event goes to the level of the highest byte in which its time
-// differs from now, and moves down when its block begins, at most once per level. Pushing and popping
+// A wheel of wheels. Level 0 has one slot per tick of the current block of 1024 ticks, level 1 one slot per
+// block among 64 such, level 2 one per 64 of those, and so on: an event goes to the lowest level whose
+// wheel it shares with now, and moves down when its block begins, at most once per level. Pushing and popping
 // cost the same with one event pending or a million, and both stay in memory touched just before: events
 // stand in chunks that are reused, so a run allocates only while its backlog grows.
 //
@@ -28,62 +28,91 @@ class EventQueue {
   struct Entry {
     std::uint64_t at;
     T event;
+    template <class... Parts>
+    explicit Entry(std::uint64_t when, Parts&&... parts) : at(when), event(std::forward<Parts>(parts)...) {}
   };
 
   EventQueue() = default;
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
   ~EventQueue() {
-    for (auto& level : slots_) {
-      for (Slot& slot : level) {
-        for (Chunk* chunk = slot.head; chunk; chunk = chunk->next) chunk->destroy();
-      }
+    for (Slot& slot : slots_) {
+      for (Chunk* chunk = slot.head; chunk; chunk = chunk->next) chunk->destroy();
     }
+    if (alone_) std::destroy_at(alone_);
+    if (current_) std::destroy_at(current_);
   }
 
-  std::size_t size() const { return size_ + (only_ ? 1 : 0); }
+  std::size_t size() const { return size_ + (alone_ ? 1 : 0); }
   bool empty() const { return size() == 0; }
 
-  void push(std::uint64_t at, T event) {
+  // Builds the event where it will stand: copying it there costs more than all the rest, since the parts
+  // just written would have to be read back as a whole (a stall of the store buffer).
+  template <class... Parts>
+  void emplace(std::uint64_t at, Parts&&... parts) {
     ensure(at >= now_, "nothing happens in the past");
-    if (size_ == 0 && !only_) {  // a single pending event, as on an idle ring, needs no wheel
-      only_.emplace(at, std::move(event));
-      return;
+    if (size_ == 0) {
+      // A single pending event, as on an idle ring, needs no wheel.
+      if (!alone_) {
+        Lonely& free = lonely_[current_is_first_lonely() ? 1 : 0];
+        alone_ = &free.emplace(at, std::forward<Parts>(parts)...);
+        return;
+      }
+      place_the_lonely();
     }
-    if (only_) {
-      place({only_->at, std::move(only_->event)});
-      only_.reset();
-      ++size_;
-    }
-    place({at, std::move(event)});
+    place(at, std::forward<Parts>(parts)...);
     ++size_;
   }
+  void push(std::uint64_t at, T event) { emplace(at, std::move(event)); }
 
-  // Moves the next event out; false if there is none.
-  bool pop(std::uint64_t& at, T& event) {
-    if (only_) {
-      at = now_ = only_->at;
-      event = std::move(only_->event);
-      only_.reset();
-      return true;
-    }
-    if (size_ == 0) return false;
-    while (true) {
-      const int slot = next_slot(0, byte(now_, 0));
-      if (slot >= 0) {
-        take(slots_[0][static_cast<std::size_t>(slot)], slot, at, event);
-        now_ = at;
+  // The next event, or null if there is none. It stays where it is until the next call.
+  Entry* next() {
+    if (open_) {
+      std::destroy_at(open_->at(open_->begin));
+      if (++open_->begin < open_->end) [[likely]] {  // of the same tick, so now_ stands
         --size_;
-        return true;
+        return open_->at(open_->begin);
       }
-      move_next_block_down();
+      close();
+    } else if (current_) {
+      std::destroy_at(std::exchange(current_, nullptr));
     }
+    if (alone_) {
+      current_ = std::exchange(alone_, nullptr);
+      now_ = current_->at;
+      return current_;
+    }
+    if (size_ == 0) return nullptr;
+    open();
+    --size_;
+    Entry* entry = open_->at(open_->begin);
+    now_ = entry->at;
+    return entry;
+  }
+
+  bool pop(std::uint64_t& at, T& event) {
+    Entry* entry = next();
+    if (!entry) return false;
+    at = entry->at;
+    event = std::move(entry->event);
+    return true;
   }
 
  private:
-  static constexpr unsigned bits = 8;
-  static constexpr std::size_t slot_count = 1u << bits;
-  static constexpr unsigned levels = 64 / bits;
+  // Level 0 is wide, since most delays should stay within it; the others are narrow, to be cheap to build.
+  static constexpr unsigned low_bits = 10;
+  static constexpr unsigned high_bits = 6;
+  static constexpr unsigned levels = 1 + (64 - low_bits) / high_bits;
+  static_assert((64 - low_bits) % high_bits == 0);
+
+  static constexpr unsigned shift(unsigned level) {
+    return level == 0 ? 0 : low_bits + (level - 1) * high_bits;
+  }
+  static constexpr std::size_t width(unsigned level) { return 1u << (level == 0 ? low_bits : high_bits); }
+  static constexpr std::size_t first_slot(unsigned level) {  // where its slots begin among all slots
+    return level == 0 ? 0 : width(0) + (level - 1) * width(1);
+  }
+  static constexpr std::size_t none = SIZE_MAX;
   static constexpr std::uint32_t chunk_size = 32;
 
   struct Chunk {
@@ -101,72 +130,104 @@ class EventQueue {
     Chunk* head = nullptr;
     Chunk* tail = nullptr;
   };
+  struct Lonely {
+    alignas(Entry) std::byte storage[sizeof(Entry)];
+    template <class... Parts>
+    Entry& emplace(std::uint64_t at, Parts&&... parts) {
+      return *std::construct_at(reinterpret_cast<Entry*>(storage), at, std::forward<Parts>(parts)...);
+    }
+  };
 
-  static std::size_t byte(std::uint64_t time, unsigned level) {
-    return (time >> (level * bits)) & (slot_count - 1);
+  bool current_is_first_lonely() const {
+    return static_cast<const void*>(current_) == static_cast<const void*>(lonely_[0].storage);
   }
 
-  void place(Entry&& entry) {
-    const std::uint64_t differing = entry.at ^ now_;
-    const unsigned level =
-        differing == 0 ? 0 : (63u - static_cast<unsigned>(std::countl_zero(differing))) / bits;
-    const std::size_t index = byte(entry.at, level);
-    Slot& slot = slots_[level][index];
-    if (!slot.tail || slot.tail->end == chunk_size) {
-      Chunk* chunk = fresh_chunk();
-      if (slot.tail) {
-        slot.tail->next = chunk;
-      } else {
-        slot.head = chunk;
-        occupied_[level][index / 64] |= std::uint64_t{1} << (index % 64);
-      }
-      slot.tail = chunk;
-    }
-    std::construct_at(reinterpret_cast<Entry*>(slot.tail->storage) + slot.tail->end, std::move(entry));
+  // The slot of a time on a level, among all slots.
+  static std::size_t slot_of(std::uint64_t time, unsigned level) {
+    return first_slot(level) + ((time >> shift(level)) & (width(level) - 1));
+  }
+  static unsigned level_of(std::uint64_t differing) {
+    if (differing < width(0)) return 0;
+    return 1 + (static_cast<unsigned>(std::bit_width(differing)) - 1 - low_bits) / high_bits;
+  }
+
+  template <class... Parts>
+  void place(std::uint64_t at, Parts&&... parts) {
+    const std::size_t index = slot_of(at, level_of(at ^ now_));
+    Slot& slot = slots_[index];
+    if (!slot.tail || slot.tail->end == chunk_size) [[unlikely]]
+      extend(slot, index);
+    std::construct_at(reinterpret_cast<Entry*>(slot.tail->storage) + slot.tail->end, at,
+                      std::forward<Parts>(parts)...);
     ++slot.tail->end;
   }
 
-  void take(Slot& slot, int index, std::uint64_t& at, T& event) {
-    Chunk* chunk = slot.head;
-    Entry* entry = chunk->at(chunk->begin++);
-    at = entry->at;
-    event = std::move(entry->event);
-    std::destroy_at(entry);
-    if (chunk->begin < chunk->end) return;
+  [[gnu::noinline]] void place_the_lonely() {
+    place(alone_->at, std::move(alone_->event));
+    std::destroy_at(std::exchange(alone_, nullptr));
+    ++size_;
+  }
+
+  [[gnu::noinline]] void extend(Slot& slot, std::size_t index) {
+    Chunk* chunk = fresh_chunk();
+    if (slot.tail) {
+      slot.tail->next = chunk;
+    } else {
+      slot.head = chunk;
+      occupied_[index / 64] |= std::uint64_t{1} << (index % 64);
+    }
+    slot.tail = chunk;
+  }
+
+  // Makes the first chunk of the next tick the one that next() takes from.
+  void open() {
+    open_slot_ = next_slot(0);
+    while (open_slot_ == none) {
+      move_next_block_down();
+      open_slot_ = next_slot(0);
+    }
+    open_ = slots_[open_slot_].head;
+  }
+
+  void close() {
+    Chunk* chunk = std::exchange(open_, nullptr);
+    Slot& slot = slots_[open_slot_];
     slot.head = chunk->next;
     if (!slot.head) {
       slot.tail = nullptr;
-      const auto i = static_cast<std::size_t>(index);
-      occupied_[0][i / 64] &= ~(std::uint64_t{1} << (i % 64));
+      occupied_[open_slot_ / 64] &= ~(std::uint64_t{1} << (open_slot_ % 64));
     }
     recycle(chunk);
   }
 
-  // The first occupied slot of a level at or after `from`, or -1.
-  int next_slot(unsigned level, std::size_t from) const {
+  // The first occupied slot of a level that is not past, or none.
+  std::size_t next_slot(unsigned level) const {
+    const std::size_t from = slot_of(now_, level);
+    const std::size_t end = (first_slot(level) + width(level)) / 64;
     std::size_t word = from / 64;
-    std::uint64_t found = occupied_[level][word] & (~std::uint64_t{0} << (from % 64));
+    std::uint64_t found = occupied_[word] & (~std::uint64_t{0} << (from % 64));
     while (found == 0) {
-      if (++word == slot_count / 64) return -1;
-      found = occupied_[level][word];
+      if (++word == end) return none;
+      found = occupied_[word];
     }
-    return static_cast<int>(word * 64 + static_cast<std::size_t>(std::countr_zero(found)));
+    return word * 64 + static_cast<std::size_t>(std::countr_zero(found));
   }
 
-  void move_next_block_down() {
+  [[gnu::noinline]] void move_next_block_down() {
     for (unsigned level = 1; level < levels; ++level) {
-      const int found = next_slot(level, byte(now_, level));
-      if (found < 0) continue;
-      const auto index = static_cast<std::size_t>(found);
-      const Slot slot = std::exchange(slots_[level][index], {});
-      occupied_[level][index / 64] &= ~(std::uint64_t{1} << (index % 64));
-      const std::uint64_t below = (std::uint64_t{1} << (level * bits)) - 1;
-      now_ = (now_ & ~(below | std::uint64_t{slot_count - 1} << (level * bits))) | std::uint64_t{index}
-                                                                                       << (level * bits);
+      const std::size_t index = next_slot(level);
+      if (index == none) continue;
+      const Slot slot = std::exchange(slots_[index], {});
+      occupied_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+      // Now becomes the beginning of the block.
+      const std::uint64_t place_on_level = index - first_slot(level);
+      const std::uint64_t above = level + 1 == levels ? 0 : ~std::uint64_t{0} << shift(level + 1);
+      now_ = (now_ & above) | place_on_level << shift(level);
       for (Chunk* chunk = slot.head; chunk;) {
         for (std::uint32_t i = chunk->begin; i < chunk->end; ++i) {
-          place(std::move(*chunk->at(i)));
-          std::destroy_at(chunk->at(i));
+          Entry* entry = chunk->at(i);
+          place(entry->at, std::move(entry->event));
+          std::destroy_at(entry);
         }
         recycle(std::exchange(chunk, chunk->next));
       }
@@ -189,10 +250,15 @@ class EventQueue {
   void recycle(Chunk* chunk) { chunk->next = std::exchange(free_, chunk); }
 
   std::uint64_t now_ = 0;
-  std::size_t size_ = 0;  // without `only_`
-  std::optional<Entry> only_;
-  std::array<std::array<std::uint64_t, slot_count / 64>, levels> occupied_{};
-  std::array<std::array<Slot, slot_count>, levels> slots_{};
+  std::size_t size_ = 0;       // in the wheels, without the current one
+  Entry* alone_ = nullptr;     // the pending event if there is but one, in `lonely_`
+  Entry* current_ = nullptr;   // what next() returned, if it is in `lonely_`
+  Chunk* open_ = nullptr;      // the chunk with what next() returned, if it is in the wheels
+  std::size_t open_slot_ = 0;  // its slot of level 0
+  std::array<Lonely, 2> lonely_;
+  static constexpr std::size_t all_slots = (1u << low_bits) + (levels - 1) * (1u << high_bits);
+  std::array<std::uint64_t, all_slots / 64> occupied_{};  // one bit per slot
+  std::array<Slot, all_slots> slots_{};
   Chunk* free_ = nullptr;
   std::vector<std::unique_ptr<Chunk>> owned_;
 };

@@ -31,29 +31,22 @@ class World {
     if (options_.faults.unsynced && options_.sync_ticks == 0) options_.sync_ticks = 5;
     fifo_ = P::assumes.links == Links::reliable_fifo && !options.break_fifo;
     lossy_ = P::assumes.links == Links::lossy;
-    fixed_delay_ = options.delay.usual.least;
     if (options.script) {
       for (const Action& action : *options.script) {
         if (action.concerns_message()) scripted_[{action.node.value, action.nth}].push_back(action);
       }
     }
-    plain_links_ = options.delay.is_fixed() && !options.faults.touches_messages() && scripted_.empty();
+    const bool fixed = options.delay.is_fixed();
+    if (fixed) fixed_delay_ = options.delay.usual.least;
+    swift_ = plain_links_ = options.delay.per_link.empty() && (fixed || !fifo_) &&
+                            !options.faults.touches_messages() && scripted_.empty();
+    if (!fixed || options.faults.any() || options.script) sent_.resize(cluster_.size());
   }
 
   Report run() {
     begin();
     try {
-      std::uint64_t at = 0;
-      Event event;
-      while (report_.steps < options_.step_limit && queue_.pop(at, event)) {
-        now_ = {at};
-        ++report_.steps;
-        handle(event);
-        if constexpr (NeverRests<P>) {
-          if (discontent_ == 0 && actions_left_ == 0 && !options_.run_on) break;
-          if (now_ > deadline_ && !options_.run_on) break;
-        }
-      }
+      run_steps();
     } catch (const InvariantViolation& violation) {
       report_.broken = violation.what();
     }
@@ -124,7 +117,6 @@ class World {
 
   // What few nodes ever need.
   struct Extra {
-    std::uint64_t sent = 0;
     std::int64_t drift_ppm = 0;
     std::uint32_t generation = 0;
     std::vector<RunningTimer> timers;
@@ -150,6 +142,22 @@ class World {
     return *extras_[i];
   }
 
+  // Flattened: at -O2 g++ would leave a dozen calls of small functions on the way of every message.
+  // What is rare is kept out of line by name.
+  [[gnu::flatten, gnu::noinline]] void run_steps() {
+    while (report_.steps < options_.step_limit) {
+      auto* const entry = queue_.next();
+      if (!entry) return;
+      now_ = {entry->at};
+      ++report_.steps;
+      handle(entry->event);
+      if constexpr (NeverRests<P>) {
+        if (options_.run_on) continue;
+        if ((discontent_ == 0 && actions_left_ == 0) || now_ > deadline_) return;
+      }
+    }
+  }
+
   void handle(Event& event) {
     const std::uint32_t i = event.node;
     if (event.kind == Event::Kind::message) [[likely]] {
@@ -157,6 +165,11 @@ class World {
         return intercept(event);
       return settle(i, cluster_.deliver(out_, i, now_, cluster_.id(event.from), event.message, event.id));
     }
+    handle_rarer(event);
+  }
+
+  [[gnu::noinline]] void handle_rarer(Event& event) {
+    const std::uint32_t i = event.node;
     if (event.kind == Event::Kind::action) return perform(event);
     if (event.kind == Event::Kind::heal_all) return heal_everything();
     if (flags_[i] != 0) return intercept(event);
@@ -170,7 +183,7 @@ class World {
   }
 
   // Something happens to a node that is down or stands still.
-  void intercept(Event& event) {
+  [[gnu::noinline]] void intercept(Event& event) {
     if (flags_[event.node] & crashed) {
       if (event.kind == Event::Kind::message || event.kind == Event::Kind::application)
         lose(event.id, "receiver is down");
@@ -185,10 +198,10 @@ class World {
       if (persist(i, first_id)) return after_sends(i);
     }
     for (auto& send : out_.sends) route(i, send, first_id == 0 ? 0 : first_id++);
-    after_sends(i);
+    if (out_.more) after_sends(i);
   }
 
-  void after_sends(std::uint32_t i) {
+  [[gnu::noinline]] void after_sends(std::uint32_t i) {
     if (!out_.events.empty()) {
       auto& client = cluster_.client(i);
       for (const auto& event : out_.events) client.see(event);
@@ -216,18 +229,24 @@ class World {
     ++counts_[send.message.index()];
     const std::uint32_t to = cluster_.index(send.to);
     ensure(to < flags_.size() && to != from, "messages go to other members");
-    Event event = {
-        .node = to, .from = from, .id = static_cast<std::uint32_t>(id), .message = std::move(send.message)};
-    if (plain_links_ && cuts_.empty()) [[likely]] {
-      queue_.push(now_.count + fixed_delay_, std::move(event));
-    } else {
-      route_with_care(std::move(event));
-    }
+    if (!swift_) [[unlikely]]
+      return route_with_care({.node = to,
+                              .from = from,
+                              .id = static_cast<std::uint32_t>(id),
+                              .message = std::move(send.message)});
+    const std::uint64_t at = now_.count + (fixed_delay_ ? *fixed_delay_ : usual_delay(from));
+    // Alternative by alternative: a variant copied as a whole right after it was written stalls.
+    visit_in_place(send.message, [&](auto& message) {
+      queue_.emplace(at, Event::Kind::message, to, from, static_cast<std::uint32_t>(id), std::move(message));
+    });
   }
 
-  void route_with_care(Event event) {
-    Extra& sender = extra(event.from);
-    const std::uint64_t nth = ++sender.sent;
+  std::uint64_t usual_delay(std::uint32_t from) {
+    return options_.delay.usual.sample(Draw(options_.seed, Purpose::delay, from, ++sent_[from]));
+  }
+
+  [[gnu::noinline]] void route_with_care(Event event) {
+    const std::uint64_t nth = ++sent_[event.from];
     std::uint64_t delay = sample_delay(event.from, event.node, nth);
     bool keep_order = fifo_;
     const NodeId from = cluster_.id(event.from);
@@ -330,7 +349,7 @@ class World {
     return options_.hold.sample(Draw(options_.seed, Purpose::hold, i, request));
   }
 
-  void plan_client(std::uint32_t i) {
+  [[gnu::noinline]] void plan_client(std::uint32_t i) {
     auto& client = cluster_.client(i);
     if (!client.next()) return;
     std::uint64_t pause = 0;
@@ -347,7 +366,7 @@ class World {
     queue_.push(now_.count + pause, {.kind = Event::Kind::wake, .node = i});
   }
 
-  void wake(std::uint32_t i) {
+  [[gnu::flatten]] void wake(std::uint32_t i) {
     const auto command = cluster_.client(i).next();
     if (!command) return;
     const bool asks = !cluster_.client(i).holding();
@@ -366,7 +385,7 @@ class World {
   }
 
   // Some requests are followed by a word to somebody else: that is how one request happens before another.
-  void chat(std::uint32_t i) {
+  [[gnu::noinline]] void chat(std::uint32_t i) {
     const std::uint64_t nth = cluster_.client(i).requests;
     if (!Draw(options_.seed, Purpose::chatter, i, 2 * nth).chance(options_.chatter)) return;
     const std::uint32_t first = HasServer<P> ? 1 : 0;
@@ -551,15 +570,17 @@ class World {
 
   void cut(const Action& action) {
     cuts_.push_back({action.cut, action.group, action.node});
+    swift_ = false;
     cluster_.befall_links(trace::Kind::partition, now_, {"partition", to_json(action)});
   }
 
   void heal() {
     if (cuts_.empty()) return;
     cuts_.clear();
+    swift_ = plain_links_;
     cluster_.befall_links(trace::Kind::heal, now_, {"heal", {}});
     for (Event& event : std::exchange(held_, {})) {
-      const std::uint64_t delay = sample_delay(event.from, event.node, ++extra(event.from).sent);
+      const std::uint64_t delay = sample_delay(event.from, event.node, ++sent_[event.from]);
       transmit(std::move(event), delay, fifo_);
     }
   }
@@ -621,10 +642,12 @@ class World {
   std::vector<std::unique_ptr<Extra>> extras_;
   std::uint64_t discontent_ = 0;  // clients that still want something
   // Links.
-  bool plain_links_ = true;  // fixed delays and nothing that happens to messages: the fast path
+  bool plain_links_ = true;  // one delay for all, no order to keep, no faults: the fast path
+  bool swift_ = true;        // and nothing is cut
+  std::optional<std::uint64_t> fixed_delay_;
   bool fifo_ = false;
   bool lossy_ = false;
-  std::uint64_t fixed_delay_ = 0;
+  std::vector<std::uint64_t> sent_;  // per node, if anything is drawn for messages or links are cut
   std::vector<Cut> cuts_;
   std::vector<Event> held_;
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> last_arrival_;  // per link, to keep its order

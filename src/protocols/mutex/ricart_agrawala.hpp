@@ -101,8 +101,7 @@ struct RicartAgrawala {
 
   void on_message(Out& out, NodeId from, const Reply& theirs) {
     witness(theirs.clock, false);
-    if (!awaiting.contains(from)) return out.note("reply nobody waits for");
-    awaiting.erase(from);
+    if (!awaiting.erase(from)) return out.note("reply nobody waits for");
     if (inside()) enter(out);
   }
 
