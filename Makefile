@@ -35,11 +35,18 @@ test: build dev
 	@echo "Running the tests"
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --progress
 
-asan tsan:
+asan:
 	@scripts/deps.sh test
-	@$(QUIET) "Configuring for $@" cmake --preset $@
-	@$(QUIET) "Building for $@" cmake --build build/$@ -j $(JOBS)
-	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS) --progress $(if $(filter tsan,$@),-L threads,-LE heavy)
+	@$(QUIET) "Configuring for AddressSanitizer" cmake --preset asan
+	@$(QUIET) "Building for AddressSanitizer" cmake --build build/asan -j $(JOBS)
+	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --progress -LE heavy
+
+# Only --seeds runs threads so far.
+tsan:
+	@scripts/deps.sh test
+	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target conclave -j $(JOBS)
+	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L threads
 
 soak: build
 	@scripts/soak.sh

@@ -51,6 +51,7 @@ std::uint64_t other_steps(const Workload& workload) {
 template <Protocol P>
 Outcome run_world(const Workload& workload) {
   const auto world = std::make_unique<sim::World<P>>(options_for(workload), typename P::Setup{}, nullptr);
+  world->begin();
   const Stopwatch watch;
   const sim::Report report = world->run();
   const double seconds = watch.seconds();

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t fixed_delay = 10;
 inline constexpr std::uint64_t least_delay = 1;
 inline constexpr std::uint64_t most_delay = 1000;
 
-// Starting the nodes is part of the measured time, building and destroying them is not.
+// Building, starting and destroying the nodes is not part of the measured time.
 struct Outcome {
   std::uint64_t delivered = 0;
   double seconds = 0;

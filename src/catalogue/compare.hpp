@@ -30,8 +30,9 @@ struct ComparedRow {
   std::vector<std::string> remarks = {};  // why something differs, or what went wrong
 };
 
-// Light: one request at a time, the processes in random order. Heavy: everybody asks again as soon as it
-// has left. Every message takes the same time, and every entry lasts as long as one message.
+// Light: one request at a time, the processes in random order. Heavy: everybody asks again within two
+// message delays after leaving. Every message takes the same time, and every entry lasts as long as one
+// message.
 ComparedRow compare(const Entry& entry, std::uint32_t nodes, bool light, bool heavy, std::uint64_t seed);
 
 }  // namespace conclave::catalogue

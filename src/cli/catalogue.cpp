@@ -74,6 +74,26 @@ int show_all() {
   return ok;
 }
 
+// docs/protocols.md: the test suite keeps it equal to this.
+int show_markdown() {
+  fmt::print(
+      "# Protocols\n\nWritten by `conclave catalogue --markdown`; change the catalogue, not this page.\n\n"
+      "| name | paper | links | messages per entry | keeps | does not keep |\n|---|---|---|---|---|---|\n");
+  for (const catalogue::Entry& entry : catalogue::entries())
+    fmt::print("| [{}](../{}) | {} | {} | {} | {} | {} |\n", entry.name, entry.source, entry.paper,
+               readable(enumerator_name(entry.assumes.links)), entry.cost, joined(entry.properties),
+               entry.remark);
+  fmt::print("\n| variant | of | what |\n|---|---|---|\n");
+  for (const catalogue::Entry& entry : catalogue::entries()) {
+    for (const catalogue::Variant& variant : entry.variants) {
+      if (variant.name != "canonical")
+        fmt::print("| {} | {} | {}{} |\n", variant.name, entry.name, variant.what,
+                   variant.deviation ? " (a deviation, to show what goes wrong)" : "");
+    }
+  }
+  return ok;
+}
+
 }  // namespace
 
 const catalogue::Entry* entry_or_complain(const std::string& name) {
@@ -89,17 +109,22 @@ void add_catalogue(CLI::App& app, Action& action) {
   struct Flags {
     std::string name;
     bool json = false;
+    bool markdown = false;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("catalogue", "List every algorithm: paper, assumptions, cost, variants");
   verb->add_option("NAME", flags->name, "only this one, in full");
   verb->add_flag("--json", flags->json, "for programs: a list of objects");
+  verb->add_flag("--markdown", flags->markdown, "as a page for people: docs/protocols.md")
+      ->excludes("--json")
+      ->excludes("NAME");
   verb->footer("Example:\n  conclave catalogue ricart-agrawala");
   verb->callback([flags, &action] {
     action = [flags] {
       const catalogue::Entry* only = nullptr;
       if (!flags->name.empty() && !(only = entry_or_complain(flags->name))) return usage_error;
+      if (flags->markdown) return show_markdown();
       if (!flags->json) return only ? show_one(*only) : show_all();
       Json list = Json::array();
       for (const catalogue::Entry& entry : catalogue::entries()) {

@@ -140,12 +140,13 @@ int run(const Flags& flags) {
         "delay\n"
         "(exit to next entry, somebody waiting), in message delays T. Every message takes T, every entry "
         "lasts T.\n"
-        "low: one request at a time. high: everybody asks again at once. * differs from the claim.\n"
+        "low: one request at a time. high: everybody asks again within 2T. * differs from the claim.\n"
         "kept: a property in brackets is not claimed, yet was not violated here either.\n");
   for (const std::int64_t nodes : flags.nodes) {
     std::vector<catalogue::ComparedRow> rows;
     for (const catalogue::Entry& entry : catalogue::entries()) {
       if (entry.family != "mutex") continue;
+      if (on_terminal(stderr)) fmt::print(stderr, "\rN = {}: {}\033[K", nodes, entry.name);
       rows.push_back(catalogue::compare(entry, static_cast<std::uint32_t>(nodes), light, heavy, flags.seed));
       const catalogue::ComparedRow& row = rows.back();
       failed = failed || (light && row.light->judged.failure) || (heavy && row.heavy->judged.failure);
@@ -156,6 +157,7 @@ int run(const Flags& flags) {
       object["remarks"] = row.remarks;
       list.push_back(object);
     }
+    if (on_terminal(stderr)) fmt::print(stderr, "\r\033[K");
     if (!flags.json) print_table(static_cast<std::uint32_t>(nodes), rows, light, heavy);
   }
   if (flags.json) fmt::print("{}\n", list.dump(2));

@@ -90,6 +90,8 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
   options.faults = *faults;
   options.chatter = flags.chatter;
   options.seed = flags.seed;
+  // Far above what any of the algorithms needs: a run that gets there will not end.
+  options.step_limit += 50 * std::uint64_t{options.nodes} * options.nodes * options.entries;
   options.break_fifo = flags.unordered;
   plan.beyond = options.faults.beyond(entry.assumes);
   if (flags.unordered) {
@@ -159,6 +161,22 @@ std::optional<std::string> save_script(const Flags& flags, const sim::Script& sc
   return written ? std::nullopt : std::optional(written.error());
 }
 
+// Says how far a long run is, for whoever sits at the terminal.
+class Progress : public trace::Observer {
+ public:
+  void see(const trace::Step& step) override {
+    if ((++steps_ & 0xffff) != 0) return;
+    fmt::print(stderr, "\r{} steps, time {}", with_commas(steps_), with_commas(step.at.count));
+  }
+  void end(const trace::End&) override {
+    if (steps_ > 0xffff) fmt::print(stderr, "\r\033[K");
+  }
+  bool wants_vectors() const override { return false; }
+
+ private:
+  std::uint64_t steps_ = 0;
+};
+
 int run_one(const Flags& flags, Plan plan) {
   std::optional<OutputFile> file;
   std::optional<trace::JsonWriter> writer;
@@ -171,6 +189,8 @@ int run_one(const Flags& flags, Plan plan) {
   }
   constexpr std::size_t most_steps_drawn = 5000;
   if (flags.diagram || !flags.svg.empty()) observers.push_back(&keeper.emplace(most_steps_drawn));
+  Progress progress;
+  if (on_terminal(stderr)) observers.push_back(&progress);
   plan.options.record = !flags.save_script.empty();
   trace::Tee tee(observers);
   const catalogue::Judged judged =

@@ -39,8 +39,8 @@ class EventQueue {
     for (Slot& slot : slots_) {
       for (Chunk* chunk = slot.head; chunk; chunk = chunk->next) chunk->destroy();
     }
-    if (alone_) std::destroy_at(alone_);
-    if (current_) std::destroy_at(current_);
+    if (alone_) std::destroy_at(lonely_);
+    if (taken_is_lonely_) std::destroy_at(taken_);
   }
 
   std::size_t size() const { return size_ + (alone_ ? 1 : 0); }
@@ -54,8 +54,8 @@ class EventQueue {
     if (size_ == 0) {
       // A single pending event, as on an idle ring, needs no wheel.
       if (!alone_) {
-        Lonely& free = lonely_[current_is_first_lonely() ? 1 : 0];
-        alone_ = &free.emplace(at, std::forward<Parts>(parts)...);
+        std::construct_at(lonely_, at, std::forward<Parts>(parts)...);
+        alone_ = true;
         return;
       }
       place_the_lonely();
@@ -74,13 +74,16 @@ class EventQueue {
         return open_->at(open_->begin);
       }
       close();
-    } else if (current_) {
-      std::destroy_at(std::exchange(current_, nullptr));
+    } else if (taken_is_lonely_) {
+      taken_is_lonely_ = false;
+      std::destroy_at(taken_);
     }
     if (alone_) {
-      current_ = std::exchange(alone_, nullptr);
-      now_ = current_->at;
-      return current_;
+      alone_ = false;
+      taken_is_lonely_ = true;
+      std::swap(lonely_, taken_);
+      now_ = taken_->at;
+      return taken_;
     }
     if (size_ == 0) return nullptr;
     open();
@@ -130,17 +133,10 @@ class EventQueue {
     Chunk* head = nullptr;
     Chunk* tail = nullptr;
   };
-  struct Lonely {
+  struct Room {  // for one entry
     alignas(Entry) std::byte storage[sizeof(Entry)];
-    template <class... Parts>
-    Entry& emplace(std::uint64_t at, Parts&&... parts) {
-      return *std::construct_at(reinterpret_cast<Entry*>(storage), at, std::forward<Parts>(parts)...);
-    }
+    Entry* entry() { return reinterpret_cast<Entry*>(storage); }
   };
-
-  bool current_is_first_lonely() const {
-    return static_cast<const void*>(current_) == static_cast<const void*>(lonely_[0].storage);
-  }
 
   // The slot of a time on a level, among all slots.
   static std::size_t slot_of(std::uint64_t time, unsigned level) {
@@ -163,8 +159,9 @@ class EventQueue {
   }
 
   [[gnu::noinline]] void place_the_lonely() {
-    place(alone_->at, std::move(alone_->event));
-    std::destroy_at(std::exchange(alone_, nullptr));
+    place(lonely_->at, std::move(lonely_->event));
+    std::destroy_at(lonely_);
+    alone_ = false;
     ++size_;
   }
 
@@ -250,12 +247,15 @@ class EventQueue {
   void recycle(Chunk* chunk) { chunk->next = std::exchange(free_, chunk); }
 
   std::uint64_t now_ = 0;
-  std::size_t size_ = 0;       // in the wheels, without the current one
-  Entry* alone_ = nullptr;     // the pending event if there is but one, in `lonely_`
-  Entry* current_ = nullptr;   // what next() returned, if it is in `lonely_`
-  Chunk* open_ = nullptr;      // the chunk with what next() returned, if it is in the wheels
-  std::size_t open_slot_ = 0;  // its slot of level 0
-  std::array<Lonely, 2> lonely_;
+  std::size_t size_ = 0;  // in the wheels, without what next() returned
+  // What next() returned last stands in one of these, and there it stays while its successor is built.
+  Chunk* open_ = nullptr;      // first entry, if it came from the wheels
+  std::size_t open_slot_ = 0;  // that chunk's slot
+  std::array<Room, 2> rooms_;  // otherwise
+  Entry* taken_ = rooms_[0].entry();
+  Entry* lonely_ = rooms_[1].entry();  // the other room: of the pending event, if there is but one
+  bool taken_is_lonely_ = false;
+  bool alone_ = false;
   static constexpr std::size_t all_slots = (1u << low_bits) + (levels - 1) * (1u << high_bits);
   std::array<std::uint64_t, all_slots / 64> occupied_{};  // one bit per slot
   std::array<Slot, all_slots> slots_{};

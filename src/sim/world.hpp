@@ -44,7 +44,7 @@ class World {
   }
 
   Report run() {
-    begin();
+    if (!begun_) begin();
     try {
       run_steps();
     } catch (const InvariantViolation& violation) {
@@ -58,6 +58,7 @@ class World {
 
   // Starts every node without running anything.
   void begin() {
+    begun_ = true;
     if (cluster_.observer()) cluster_.observer()->begin(header_);
     report_.window = options_.script ? Ticks{} : options_.faults.any() ? fault_window(options_) : Ticks{};
     for (std::uint32_t i = 0; i < cluster_.size(); ++i) settle(i, cluster_.start(out_, i, now_));
@@ -93,8 +94,8 @@ class World {
  private:
   struct Event {
     enum class Kind : std::uint8_t { message, application, timer, wake, action, synced, heal_all };
+    std::uint32_t node = 0;  // index; first and apart, or the compiler joins its store with another's
     Kind kind = Kind::message;
-    std::uint32_t node = 0;  // index
     std::uint32_t from = 0;  // index of the sender; the timer; index of the action
     std::uint32_t id = 0;    // of the message for observers; generation of the timer; slot of the stamp
     Message message = {};
@@ -197,7 +198,11 @@ class World {
     if constexpr (!std::same_as<Durable, NoDurable>) {
       if (persist(i, first_id)) return after_sends(i);
     }
-    for (auto& send : out_.sends) route(i, send, first_id == 0 ? 0 : first_id++);
+    const std::uint64_t stride = first_id == 0 ? 0 : 1;
+    for (auto& send : out_.sends) {
+      route(i, send, first_id);
+      first_id += stride;
+    }
     if (out_.more) after_sends(i);
   }
 
@@ -237,11 +242,11 @@ class World {
     const std::uint64_t at = now_.count + (fixed_delay_ ? *fixed_delay_ : usual_delay(from));
     // Alternative by alternative: a variant copied as a whole right after it was written stalls.
     visit_in_place(send.message, [&](auto& message) {
-      queue_.emplace(at, Event::Kind::message, to, from, static_cast<std::uint32_t>(id), std::move(message));
+      queue_.emplace(at, to, Event::Kind::message, from, static_cast<std::uint32_t>(id), std::move(message));
     });
   }
 
-  std::uint64_t usual_delay(std::uint32_t from) {
+  [[gnu::noinline]] std::uint64_t usual_delay(std::uint32_t from) {
     return options_.delay.usual.sample(Draw(options_.seed, Purpose::delay, from, ++sent_[from]));
   }
 
@@ -363,7 +368,7 @@ class World {
     } else if (!options_.script) {
       pause = options_.think.sample(Draw(options_.seed, Purpose::think, i, client.requests));
     }
-    queue_.push(now_.count + pause, {.kind = Event::Kind::wake, .node = i});
+    queue_.push(now_.count + pause, {.node = i, .kind = Event::Kind::wake});
   }
 
   [[gnu::flatten]] void wake(std::uint32_t i) {
@@ -407,7 +412,7 @@ class World {
     const auto key = static_cast<std::uint32_t>(id != 0 ? id : ++unobserved_tells_);
     stamps_.emplace(key, std::move(stamp));
     const std::uint64_t delay = sample_delay(from, to, ~report_.application_messages);
-    queue_.push(now_.count + delay, {.kind = Event::Kind::application, .node = to, .from = from, .id = key});
+    queue_.push(now_.count + delay, {.node = to, .kind = Event::Kind::application, .from = from, .id = key});
   }
 
   void hear(const Event& event) {
@@ -434,8 +439,8 @@ class World {
   }
 
   void push_timer(std::uint32_t i, const RunningTimer& timer) {
-    queue_.push(timer.due, {.kind = Event::Kind::timer,
-                            .node = i,
+    queue_.push(timer.due, {.node = i,
+                            .kind = Event::Kind::timer,
                             .from = static_cast<std::uint32_t>(timer.timer),
                             .id = timer.generation});
   }
@@ -464,7 +469,7 @@ class World {
     node.unsynced.push_back({std::move(out_.persisted), std::move(out_.sends), first_id});
     out_.sends = {};
     node.synced_at = std::max(node.synced_at, now_.count) + wait;
-    queue_.push(node.synced_at, {.kind = Event::Kind::synced, .node = i, .id = node.incarnation});
+    queue_.push(node.synced_at, {.node = i, .kind = Event::Kind::synced, .id = node.incarnation});
     return true;
   }
 
@@ -632,6 +637,7 @@ class World {
   Options options_;
   Cluster<P> cluster_;
   trace::Header header_;
+  bool begun_ = false;
   Ticks now_ = {};
   Ticks deadline_ = {};
   EventQueue<Event> queue_;

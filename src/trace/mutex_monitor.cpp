@@ -117,9 +117,13 @@ void MutexMonitor::leave(const Step& step) {
 
 void MutexMonitor::end(const End& end) {
   if (pending_.empty()) return;
+  constexpr std::size_t most_named = 7;
   std::string who;
-  for (const auto& [node, request] : pending_)
-    who += fmt::format("{}p{}", who.empty() ? "" : ", ", node.value);
+  std::size_t named = 0;
+  for (const auto& [node, request] : pending_) {
+    if (++named <= most_named) who += fmt::format("{}p{}", who.empty() ? "" : ", ", node.value);
+  }
+  if (named > most_named) who += fmt::format(" and {} more", named - most_named);
   em2_.holds = false;
   em2_.why = fmt::format("{} asked and never got in", who);
   em2_.step = pending_.begin()->second.step;

@@ -26,8 +26,8 @@ end_twins()
 
 begin_twins(token_ring TokenRing token-ring)
 twin(copies_token "keeps the token it has passed on"
-  "out.send(successor, *std::exchange(token, {}));"
-  "out.send(successor, *token);")
+  "out.send(successor, Token{*token, generation});\n    token.reset();"
+  "out.send(successor, Token{*token, generation});")
 twin(never_keeps "passes the token on although it wants to enter"
   "if (!wanting && successor != self)"
   "if (successor != self)")
@@ -35,7 +35,7 @@ twin(loses_token "drops the token on leaving"
   "ensure(inside(), \"only the holder releases\");"
   "ensure(inside(), \"only the holder releases\"); wanting = false; token.reset(); return;")
 twin(fence_stands_still "gives every entry the same fence"
-  "++token->fence.value;" "")
+  "++token->value;" "")
 end_twins()
 
 begin_twins(lamport Lamport lamport)

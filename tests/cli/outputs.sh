@@ -14,6 +14,8 @@ has "$work/out" '"links": "reliable_fifo"'
 "$CONCLAVE" catalogue maekawa >"$work/out"
 has "$work/out" "--variant no-self-vote"
 
+"$CONCLAVE" catalogue --markdown | cmp - docs/protocols.md
+
 # A report, with the costs that the literature claims.
 "$CONCLAVE" sim ricart-agrawala --nodes 6 --entries 4 --json >"$work/out"
 has "$work/out" '"messages_per_entry": 10.0'

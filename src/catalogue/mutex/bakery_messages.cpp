@@ -28,7 +28,7 @@ Entry bakery_messages() {
                  .properties = {"EM1", "EM2", "ND", "FCFS", "fence"},
                  .remark = "EM3: kept only from the end of the doorway on (FCFS)",
                  .variants = {{"canonical", "as published"}},
-                 .most_nodes = 10'000,
+                 .most_nodes = 5'000,
                  .claims = claims};
   bind<mutex::BakeryMessages, setup>(entry);
   return entry;

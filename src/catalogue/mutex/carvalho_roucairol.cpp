@@ -28,7 +28,7 @@ Entry carvalho_roucairol() {
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: a kept permission overtakes a request under way",
                  .variants = {{"canonical", "as published"}},
-                 .most_nodes = 10'000,
+                 .most_nodes = 5'000,
                  .claims = claims};
   bind<mutex::CarvalhoRoucairol, setup>(entry);
   return entry;

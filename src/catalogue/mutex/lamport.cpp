@@ -28,7 +28,7 @@ Entry lamport() {
                  .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
                  .remark = "",
                  .variants = {{"canonical", "as published"}},
-                 .most_nodes = 10'000,
+                 .most_nodes = 5'000,
                  .claims = claims};
   bind<mutex::Lamport, setup>(entry);
   return entry;

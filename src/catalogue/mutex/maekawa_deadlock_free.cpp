@@ -32,6 +32,9 @@ Entry maekawa_deadlock_free() {
                  .cost = "3(K-1) messages, and 3 per vote called back",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: a later request may collect its votes first",
+                 .why_it_differs =
+                     "who waits is often itself the voter whose vote it waits for, and saves a hop; a vote "
+                     "called back costs some",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 10'000,
                  .claims = claims};

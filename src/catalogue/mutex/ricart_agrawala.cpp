@@ -37,7 +37,7 @@ Entry ricart_agrawala() {
       .variants = {{"canonical", "as published"},
                    {"request-only-clock", "the clock is raised by requests alone: EM3 is lost", true},
                    {"nonatomic-exit", "replies first and forgets the deferred later: EM2 is lost", true}},
-      .most_nodes = 10'000,
+      .most_nodes = 5'000,
       .claims = claims};
   bind<mutex::RicartAgrawala, setup>(entry);
   return entry;

@@ -28,7 +28,7 @@ Entry ricart_agrawala_just_released() {
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: a free re-entry overtakes a request under way",
                  .variants = {{"canonical", "as published"}},
-                 .most_nodes = 10'000,
+                 .most_nodes = 5'000,
                  .claims = claims};
   bind<mutex::RicartAgrawalaJustReleased, setup>(entry);
   return entry;

@@ -30,6 +30,9 @@ Entry token_ring() {
                  .cost = "1 to infinity messages",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: the order is that of the ring",
+                 .why_it_differs =
+                     "processes that want nothing at the moment, or no more, pass the token on: messages "
+                     "without an entry",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 10'000'000,
                  .claims = claims};

@@ -37,9 +37,9 @@ struct TokenRing {
 
   NodeId self = {};
   NodeId successor = {};
-  std::uint64_t generation = 0;  // the newest seen
-  std::optional<Token> token = {};
-  bool wanting = false;  // from asking until leaving
+  std::uint64_t generation = 0;     // the newest seen
+  std::optional<Fence> token = {};  // here, with the fence of the last entry
+  bool wanting = false;             // from asking until leaving
 
   bool operator==(const TokenRing&) const = default;
   bool inside() const { return wanting && token; }
@@ -54,7 +54,7 @@ struct TokenRing {
       node.successor = here + 1 == setup.ring.end() ? first : *(here + 1);
     }
     if (self == first && !setup.token_under_way) {
-      node.token = Token{};
+      node.token = Fence{};
       out.arm(Timer::pass_on, {});
     }
     return node;
@@ -77,7 +77,7 @@ struct TokenRing {
     generation = theirs.generation;
     // Most visits find nobody waiting: forward without keeping.
     if (!wanting && successor != self) return out.send(successor, theirs);
-    token = theirs;
+    token = theirs.fence;
     if (wanting) enter(out);
   }
 
@@ -86,14 +86,15 @@ struct TokenRing {
   }
 
   void enter(Out& out) {
-    ++token->fence.value;
-    out.announce(Granted{token->fence});
+    ++token->value;
+    out.announce(Granted{*token});
   }
 
   // One entry per visit: a process that kept the token for a second one could starve the others.
   void pass_on(Out& out) {
     if (successor == self) return;
-    out.send(successor, *std::exchange(token, {}));
+    out.send(successor, Token{*token, generation});
+    token.reset();
   }
 };
 static_assert(Protocol<TokenRing>);
