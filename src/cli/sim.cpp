@@ -212,6 +212,8 @@ int run_one(const Flags& flags, Plan plan) {
     if (flags.diagram)
       fmt::print("{}\n", trace::draw_text(keeper->header(), keeper->steps(),
                                           {.colour = use_colour(), .width = terminal_width()}));
+    if (keeper && keeper->dropped_some())
+      fmt::print("The diagram knows the first {} steps only.\n\n", with_commas(most_steps_drawn));
     fmt::print("{}", report_text(facts, flags.variant, described_run(plan)));
     if (judged.failure) fmt::print("\n  replay: {}\n", replay_by_seed(flags, flags.seed));
   }

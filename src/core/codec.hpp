@@ -38,7 +38,7 @@ constexpr std::string_view describe(DecodeError error) {
   return "unknown error";
 }
 
-class Encoder {
+class Encoder : public SerialSink<Encoder> {
  public:
   explicit Encoder(Bytes& out) : out_(out) {}
 
@@ -64,33 +64,7 @@ class Encoder {
       varint(run.last - run.first);
     }
   }
-  template <class T>
-  void optional(const T& value) {
-    varint(value.has_value() ? 1 : 0);
-    if (value) walk(*this, *value);
-  }
-  template <class T>
-  void variant(const T& value) {
-    varint(value.index());
-    std::visit([this](const auto& alternative) { walk(*this, alternative); }, value);
-  }
-  template <class T>
-  void sequence(const T& value) {
-    varint(value.size());
-    for (const auto& element : value) walk(*this, element);
-  }
-  template <class T>
-  void map(const T& value) {
-    varint(value.size());
-    for (const auto& [key, mapped] : value) {
-      walk(*this, key);
-      walk(*this, mapped);
-    }
-  }
-  template <class T>
-  void structure(const T& value) {
-    boost::pfr::for_each_field(value, [this](const auto& field) { walk(*this, field); });
-  }
+  void tag(std::uint64_t value) { varint(value); }
 
  private:
   void varint(std::uint64_t value) {

@@ -14,7 +14,7 @@ struct Fingerprint {
   auto operator<=>(const Fingerprint&) const = default;
 };
 
-class Fingerprinter {
+class Fingerprinter : public SerialSink<Fingerprinter> {
  public:
   Fingerprint result() const { return {fold(a_, 0x9e3779b97f4a7c15u), fold(b_, 0xd6e8feb86659fd93u)}; }
 
@@ -35,33 +35,7 @@ class Fingerprinter {
     absorb(set.runs().size());
     for (const NodeSet::Run& run : set.runs()) absorb(std::uint64_t{run.first} << 32 | run.last);
   }
-  template <class T>
-  void optional(const T& value) {
-    absorb(value.has_value() ? 1 : 0);
-    if (value) walk(*this, *value);
-  }
-  template <class T>
-  void variant(const T& value) {
-    absorb(value.index());
-    std::visit([this](const auto& alternative) { walk(*this, alternative); }, value);
-  }
-  template <class T>
-  void sequence(const T& value) {
-    absorb(value.size());
-    for (const auto& element : value) walk(*this, element);
-  }
-  template <class T>
-  void map(const T& value) {
-    absorb(value.size());
-    for (const auto& [key, mapped] : value) {
-      walk(*this, key);
-      walk(*this, mapped);
-    }
-  }
-  template <class T>
-  void structure(const T& value) {
-    boost::pfr::for_each_field(value, [this](const auto& field) { walk(*this, field); });
-  }
+  void tag(std::uint64_t value) { absorb(value); }
 
  private:
   // The two halves of a 128-bit product, folded: every input bit reaches every output bit.

@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/pfr.hpp>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -91,6 +92,17 @@ constexpr std::string_view enumerator_name(E value) {
   const auto index = static_cast<std::size_t>(value);
   if (index >= table.size() || table[index].starts_with('(')) return {};
   return names::last_part(table[index]);
+}
+
+// The enumerator of that name, if there is one.
+template <class E>
+  requires std::is_enum_v<E>
+constexpr std::optional<E> enumerator_named(std::string_view name) {
+  for (std::size_t i = 0; i < max_enumerators; ++i) {
+    const auto value = static_cast<E>(i);
+    if (!name.empty() && enumerator_name(value) == name) return value;
+  }
+  return std::nullopt;
 }
 
 }  // namespace conclave

@@ -75,4 +75,41 @@ void walk(Sink& sink, T& value) {
   }
 }
 
+// What every sink that writes one thing after another has in common: tags and lengths, then the parts.
+// The sink itself says what becomes of a tag.
+template <class Self>
+class SerialSink {
+ public:
+  template <class T>
+  void optional(const T& value) {
+    self().tag(value.has_value() ? 1 : 0);
+    if (value) walk(self(), *value);
+  }
+  template <class T>
+  void variant(const T& value) {
+    self().tag(value.index());
+    std::visit([this](const auto& alternative) { walk(self(), alternative); }, value);
+  }
+  template <class T>
+  void sequence(const T& value) {
+    self().tag(value.size());
+    for (const auto& element : value) walk(self(), element);
+  }
+  template <class T>
+  void map(const T& value) {
+    self().tag(value.size());
+    for (const auto& [key, mapped] : value) {
+      walk(self(), key);
+      walk(self(), mapped);
+    }
+  }
+  template <class T>
+  void structure(const T& value) {
+    boost::pfr::for_each_field(value, [this](const auto& field) { walk(self(), field); });
+  }
+
+ private:
+  Self& self() { return static_cast<Self&>(*this); }
+};
+
 }  // namespace conclave

@@ -44,16 +44,11 @@ Fields fields_of(What what) {
   return {};
 }
 
+// Scripts write one-way for one_way.
 template <class E>
-std::optional<E> enumerator_named(std::string name) {
-  for (char& c : name) {
-    if (c == '-') c = '_';
-  }
-  for (std::size_t i = 0; i < max_enumerators; ++i) {
-    const auto value = static_cast<E>(i);
-    if (!enumerator_name(value).empty() && enumerator_name(value) == name) return value;
-  }
-  return std::nullopt;
+std::optional<E> named(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return enumerator_named<E>(name);
 }
 
 NodeId read_node(const Json& value, const NodeSet& members) {
@@ -82,7 +77,7 @@ std::uint64_t unsigned_field(const Json& object, const char* key) {
 Action read_action(const Json& object, const NodeSet& members) {
   if (!object.is_object()) throw std::runtime_error("not an object");
   const Json& name = need(object, "do");
-  const auto what = name.is_string() ? enumerator_named<What>(name.get<std::string>()) : std::nullopt;
+  const auto what = name.is_string() ? named<What>(name.get<std::string>()) : std::nullopt;
   if (!what)
     throw std::runtime_error(fmt::format(
         "\"do\" is {}; it must be one of wish, tell, crash, recover, pause, resume, partition, heal, "
@@ -119,7 +114,7 @@ Action read_action(const Json& object, const NodeSet& members) {
     action.forever = object.value("forever", false);
   }
   if (*what == What::partition) {
-    const auto cut = enumerator_named<Action::Cut>(object.value("cut", std::string("two-way")));
+    const auto cut = named<Action::Cut>(object.value("cut", std::string("two-way")));
     if (!cut) throw std::runtime_error("\"cut\" must be two-way, one-way or bridge");
     action.cut = *cut;
     if (!need(object, "group").is_array()) throw std::runtime_error("\"group\" is no list");

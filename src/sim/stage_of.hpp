@@ -132,6 +132,7 @@ class StageOf : public Stage {
   }
 
   void settle(std::uint32_t i, std::uint64_t first_id) {
+    ensure(out_.choices.empty(), "no coins on a stage: who directs it decides everything");
     for (auto& send : out_.sends)
       flights_.push_back({cluster_.id(i), send.to, std::move(send.message), first_id == 0 ? 0 : first_id++});
     for (const auto& event : out_.events) cluster_.client(i).see(event);

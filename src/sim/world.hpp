@@ -44,8 +44,8 @@ class World {
   }
 
   Report run() {
-    if (!begun_) begin();
     try {
+      if (!begun_) begin();
       run_steps();
     } catch (const InvariantViolation& violation) {
       report_.broken = violation.what();

@@ -87,14 +87,6 @@ const Json& need_list(const Json& object, const char* key) {
   return list;
 }
 
-std::optional<Kind> kind_named(std::string_view name) {
-  for (std::size_t i = 0; i < max_enumerators; ++i) {
-    const auto kind = static_cast<Kind>(i);
-    if (!enumerator_name(kind).empty() && enumerator_name(kind) == name) return kind;
-  }
-  return std::nullopt;
-}
-
 Header read_header(const Json& line) {
   Header header = {.protocol = need_text(line, "protocol"),
                    .variant = need_text(line, "variant"),
@@ -107,7 +99,7 @@ Header read_header(const Json& line) {
 
 Step read_step(const Json& line) {
   Step step = {.number = need_number(line, "step"), .at = {need_number(line, "t")}};
-  const auto kind = kind_named(need_text(line, "kind"));
+  const auto kind = enumerator_named<Kind>(need_text(line, "kind"));
   if (!kind) throw Wrong(fmt::format("unknown kind \"{}\"", need_text(line, "kind")));
   step.kind = *kind;
   if (line.contains("node")) step.node = read_node(line["node"]);

@@ -36,16 +36,22 @@ class Keeper : public Observer {
   explicit Keeper(std::size_t most) : most_(most) {}
   void begin(const Header& header) override { header_ = header; }
   void see(const Step& step) override {
-    if (steps_.size() < most_) steps_.push_back(step);
+    if (steps_.size() < most_) {
+      steps_.push_back(step);
+    } else {
+      dropped_ = true;
+    }
   }
   bool wants_contents() const override { return true; }
   const Header& header() const { return header_; }
   const std::vector<Step>& steps() const { return steps_; }
+  bool dropped_some() const { return dropped_; }
 
  private:
   std::size_t most_;
   Header header_;
   std::vector<Step> steps_;
+  bool dropped_ = false;
 };
 
 }  // namespace conclave::trace
