@@ -57,8 +57,6 @@ class Ghost {
       under_way_.erase(found);
   }
 
-  std::uint64_t steps() const { return steps_; }
-
  private:
   struct Node {
     std::uint64_t lamport = 0;

@@ -21,7 +21,6 @@ class World {
   using Message = typename P::Message;
   using Setup = typename P::Setup;
   using Timer = typename P::Timer;
-  using Command = typename P::Spec::Command;
   using Durable = typename DurableOf<P>::type;
   using AppStamp = typename AppStampOf<P>::type;
 
