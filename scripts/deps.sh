@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for: build, test, fuzz or bench.
 set -euo pipefail
-packages="g++ cmake ninja-build ccache libboost1.81-dev libfmt-dev libcli11-dev nlohmann-json3-dev"
+packages="g++ cmake ninja-build ccache libboost1.81-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev"
 case "${1:-build}" in
   build) ;;
   test) packages="$packages libgtest-dev clang-format git" ;;

@@ -1,9 +1,8 @@
-#include "accept/mutex.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "accept/families.hpp"
 #include "accept/mutex_figures.hpp"
 #include "accept/mutex_play.hpp"
 #include "core/ensure.hpp"
@@ -366,38 +365,19 @@ bool knows_variant(const catalogue::Entry& entry, const Vector& vector) {
 
 }  // namespace
 
-bool is_mutex(std::string_view algorithm) {
-  return algorithm == "comparison" ||
-         std::ranges::find(names, algorithm, &Named::vector_algorithm) != std::end(names);
-}
-
-Result run_mutex(const Vector& vector) {
-  try {
-    Json got;
-    if (vector.kind == "formula" || vector.kind == "check") {
-      got = figures(vector);
-    } else {
-      const catalogue::Entry* entry = entry_of(vector);
-      if (!entry || !knows_variant(*entry, vector))
-        return {Result::Outcome::failed,
-                fmt::format("no variant '{}' of {}", vector.variant, vector.algorithm)};
-      if (vector.kind == "script") {
-        got = run_script(*entry, vector);
-      } else if (vector.kind == "count") {
-        got = run_count(*entry, vector);
-      } else {
-        return {Result::Outcome::skipped,
-                fmt::format("kind '{}' does not apply to mutual exclusion", vector.kind)};
-      }
-    }
-    if (const std::string found = difference(vector.expected, got); !found.empty())
-      return {Result::Outcome::failed, found};
-    return {};
-  } catch (const InvariantViolation& violation) {
-    return {Result::Outcome::failed, fmt::format("the protocol broke its own rule: {}", violation.what())};
-  } catch (const std::exception& problem) {
-    return {Result::Outcome::failed, problem.what()};
-  }
+std::optional<Result> run_mutex(const Vector& vector) {
+  if (vector.algorithm != "comparison" &&
+      std::ranges::find(names, vector.algorithm, &Named::vector_algorithm) == std::end(names))
+    return std::nullopt;
+  return answered(vector, [&]() -> Json {
+    if (vector.kind == "formula" || vector.kind == "check") return figures(vector);
+    const catalogue::Entry* entry = entry_of(vector);
+    if (!entry || !knows_variant(*entry, vector))
+      throw CannotPlay(fmt::format("no variant '{}' of {}", vector.variant, vector.algorithm));
+    if (vector.kind == "script") return run_script(*entry, vector);
+    if (vector.kind == "count") return run_count(*entry, vector);
+    throw CannotPlay(fmt::format("no kind '{}' for {}", vector.kind, vector.algorithm));
+  });
 }
 
 }  // namespace conclave::accept

@@ -1,7 +1,6 @@
 // One mutual exclusion algorithm on a stage, directed in the words of a vector: want, leave, deliver, …
 #pragma once
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include "accept/vectors.hpp"
@@ -10,11 +9,6 @@
 #include "trace/tee.hpp"
 
 namespace conclave::accept {
-
-// A vector that cannot be run as it stands; the text says why.
-struct CannotPlay : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 class Play {
  public:

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "accept/mutex.hpp"
+#include "accept/families.hpp"
+#include "core/ensure.hpp"
 #include "trace/parse_json.hpp"
 
 namespace conclave::accept {
@@ -53,8 +54,23 @@ Result run(const Vector& vector) {
   if (vector.kind == "explore")
     return {Result::Outcome::skipped,
             "explores every interleaving: for the model checker, which is not built yet"};
-  if (is_mutex(vector.algorithm)) return run_mutex(vector);
+  for (const auto& family : {run_mutex, run_election, run_consensus, run_raft, run_timesync, run_registers,
+                             run_overlay, run_causality, run_limits}) {
+    if (auto result = family(vector)) return std::move(*result);
+  }
   return {Result::Outcome::skipped, fmt::format("no algorithm '{}' in the catalogue yet", vector.algorithm)};
+}
+
+Result answered(const Vector& vector, const std::function<Json()>& compute) {
+  try {
+    if (std::string found = difference(vector.expected, compute()); !found.empty())
+      return {Result::Outcome::failed, std::move(found)};
+    return {};
+  } catch (const InvariantViolation& violation) {
+    return {Result::Outcome::failed, fmt::format("the protocol broke its own rule: {}", violation.what())};
+  } catch (const std::exception& problem) {
+    return {Result::Outcome::failed, problem.what()};
+  }
 }
 
 std::string difference(const Json& expected, const Json& got, const std::string& path) {

@@ -1,7 +1,9 @@
 // Acceptance vectors: what a run must produce, as data. The format is described in docs/vectors.md.
 #pragma once
 #include <expected>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,15 @@ struct Result {
 };
 
 Result run(const Vector& vector);
+
+// A vector that cannot be run as it stands; the text says why.
+struct CannotPlay : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Computes what the vector asks for and compares it with what it expects. A vector that makes no sense is a
+// failure with a reason, never a crash.
+Result answered(const Vector& vector, const std::function<Json()>& compute);
 
 // Where `got` differs from what `expected` lists, in one line; empty if it does not. Numbers may differ in
 // the fourth decimal place. A field that `got` does not have is a difference too: it was not checked.

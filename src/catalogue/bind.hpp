@@ -6,8 +6,9 @@
 
 namespace conclave::catalogue {
 
+// To be run by the simulator.
 template <Protocol P, typename P::Setup (*setup)(const Setting&)>
-void bind(Entry& entry) {
+void bind_world(Entry& entry) {
   entry.assumes = P::assumes;
   entry.members = &sim::members_for<P>;
   entry.simulate = [](const sim::Options& options, const Setting& setting, trace::Observer* observer) {
@@ -16,6 +17,12 @@ void bind(Entry& entry) {
         {.protocol = setting.protocol, .variant = setting.variant, .world = "sim", .seed = options.seed});
     return world->run();
   };
+}
+
+// And to be directed by hand.
+template <Protocol P, typename P::Setup (*setup)(const Setting&)>
+void bind(Entry& entry) {
+  bind_world<P, setup>(entry);
   entry.stage = [](const Setting& setting, trace::Observer* observer) -> std::unique_ptr<sim::Stage> {
     return std::make_unique<sim::StageOf<P>>(setting.members, setup(setting), observer);
   };

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "catalogue/entry.hpp"
-#include "catalogue/mutex/rows.hpp"
+#include "catalogue/families.hpp"
+#include "core/ensure.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -33,19 +36,38 @@ const Variant* Entry::variant(std::string_view wanted) const {
   return found == variants.end() ? nullptr : &*found;
 }
 
+std::string Entry::text(const Setting& setting, std::string_view parameter) const {
+  const auto set = setting.parameters.find(std::string(parameter));
+  if (set != setting.parameters.end()) return set->second;
+  const auto known = std::ranges::find(parameters, parameter, &Parameter::name);
+  ensure(known != parameters.end(), "an algorithm asks for parameters that it lists");
+  return std::string(known->usual);
+}
+
+std::int64_t Entry::number(const Setting& setting, std::string_view parameter) const {
+  return std::stoll(text(setting, parameter));
+}
+
+Figure exactly(double value) { return {fmt::format("{:g}", value), value, value}; }
+
+Figure within(double low, double high) {
+  if (low == high) return exactly(low);
+  return {fmt::format("{:g} … {:g}", low, high), low, high};
+}
+
+Figure at_least(double low, std::string text) { return {std::move(text), low, -1}; }
+
+Figure unclaimed() { return {"-"}; }
+
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {
-      central_server(),
-      central_token(),
-      token_ring(),
-      lamport(),
-      ricart_agrawala(),
-      ricart_agrawala_just_released(),
-      carvalho_roucairol(),
-      maekawa(),
-      maekawa_deadlock_free(),
-      bakery_messages(),
-  };
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> rows;
+    for (const auto& family : {mutex_rows, election_rows, consensus_rows, log_rows, timesync_rows,
+                               registers_rows, overlay_rows, causality_rows}) {
+      for (Entry& entry : family()) rows.push_back(std::move(entry));
+    }
+    return rows;
+  }();
   return all;
 }
 

@@ -30,14 +30,16 @@ void find_failure(const Entry& entry, Judged& judged, const sim::Options& option
 Judged judge(const Entry& entry, const sim::Options& options, const Setting& setting, trace::Observer* also) {
   Judged judged;
   judged.order_watched = options.nodes <= most_nodes_for_vectors;
-  trace::MutexMonitor monitor(judged.order_watched);
-  trace::Tee both({&monitor, also});
-  trace::Observer* const observer = also ? static_cast<trace::Observer*>(&both) : &monitor;
+  const auto monitor = entry.monitor(options, setting);
+  trace::Tee both({monitor.get(), also});
+  trace::Observer* const observer = also ? static_cast<trace::Observer*>(&both) : monitor.get();
   const auto start = std::chrono::steady_clock::now();
   judged.report = entry.simulate(options, setting, observer);
   judged.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  judged.summary = monitor.summary();
-  judged.verdicts = monitor.verdicts();
+  if (const auto* mutex = dynamic_cast<const trace::MutexMonitor*>(monitor.get()))
+    judged.summary = mutex->summary();
+  judged.verdicts = monitor->verdicts();
+  judged.facts = monitor->facts();
   find_failure(entry, judged, options);
   return judged;
 }

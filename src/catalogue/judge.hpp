@@ -11,16 +11,14 @@ namespace conclave::catalogue {
 
 struct Judged {
   sim::Report report = {};
-  trace::MutexMonitor::Summary summary = {};
+  trace::MutexMonitor::Summary summary = {};  // of a mutual exclusion algorithm
   std::vector<trace::Verdict> verdicts = {};
+  std::vector<trace::Fact> facts = {};
   bool order_watched = true;                // false: too many nodes for vector clocks, EM3 is not judged
   std::optional<std::string> failure = {};  // the first claim that was broken, in one sentence
   std::string failed = {};                  // its name
   double seconds = 0;                       // of real time
 };
-
-// Above this many nodes the vector clocks would cost more than the run.
-inline constexpr std::uint32_t most_nodes_for_vectors = 256;
 
 // `also`, if given, observes too.
 Judged judge(const Entry& entry, const sim::Options& options, const Setting& setting,

@@ -62,6 +62,39 @@ concept StampsApplication = requires(P& p, const typename P::AppStamp& stamp) {
   p.on_hear(stamp);
 };
 
+// Synchronous rounds. The world begins round r = 1, 2, … at every process that is up; everything sent in
+// one round has arrived before the next begins, so silence is information.
+template <class P>
+concept InRounds = requires(P& p, Effects<P>& out, std::uint32_t round) {
+  p.on_round(out, round);
+};
+
+// The link tells the sender of a message that its receiver was down when it arrived.
+template <class P>
+concept HearsBounces = requires(P& p, Effects<P>& out, NodeId to, const typename P::Message& message) {
+  p.on_bounce(out, to, message);
+};
+
+// How a process begins that takes the place of a crashed one and has nothing on disk, if that differs from
+// a first start.
+template <class P>
+concept Restarts = requires(NodeId self, const NodeSet& all, const typename P::Setup& setup,
+                            Effects<P>& out) {
+  { P::restart(self, all, setup, out) } -> std::same_as<P>;
+};
+
+// Time is an input: before every handler the world tells what the node's own clock shows.
+template <class P>
+concept ReadsClock = requires(P& p, Ticks reading) {
+  p.on_clock(reading);
+};
+
+// The client's wishes depend on the parameters: what it proposes, whether it acts at all.
+template <class P>
+concept PreparesClients = requires(NodeId self, const typename P::Setup& setup) {
+  { P::client(self, setup) } -> std::same_as<typename P::Spec::Client>;
+};
+
 // One extra process serves the others: it has the least id and no client of its own.
 template <class P>
 concept HasServer = requires {

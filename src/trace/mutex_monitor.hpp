@@ -11,12 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "trace/step.hpp"
-#include "trace/verdict.hpp"
+#include "trace/monitor.hpp"
 
 namespace conclave::trace {
 
-class MutexMonitor : public Observer {
+class MutexMonitor : public Monitor {
  public:
   struct Spread {
     std::uint64_t count = 0;
@@ -50,7 +49,7 @@ class MutexMonitor : public Observer {
 
   const Summary& summary() const { return summary_; }
   // All six, in the order of the list above.
-  std::vector<Verdict> verdicts() const { return {em1_, em2_, em3_, nd_, fcfs_, fence_}; }
+  std::vector<Verdict> verdicts() const override { return {em1_, em2_, em3_, nd_, fcfs_, fence_}; }
   bool waiting(NodeId node) const { return pending_.contains(node); }
   bool inside(NodeId node) const { return inside_.contains(node); }
 

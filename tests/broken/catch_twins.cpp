@@ -17,14 +17,16 @@ struct Caught {
 // Small configurations first: a failure there is the easiest to read.
 std::optional<Caught> catch_twin(const broken::Twin& twin) {
   constexpr std::uint64_t seeds = 1000;
-  for (const std::uint32_t nodes : {2u, 3u, 5u}) {
+  for (const std::uint32_t nodes : {2u, 3u, 5u, 8u}) {
+    if (nodes < twin.entry.least_nodes) continue;
     sim::Options options = {.nodes = nodes, .entries = 3, .chatter = 0.5, .step_limit = 1'000'000};
     options.think = {sim::Delay::Shape::uniform, 0, 60};
+    if (twin.entry.usual) twin.entry.usual(options);
     options.faults = sim::Faults::allowed_by(twin.entry.assumes);
-    const catalogue::Setting setting = {.protocol = std::string(twin.entry.name),
-                                        .members = twin.entry.members(nodes)};
+    catalogue::Setting setting = {.protocol = std::string(twin.entry.name),
+                                  .members = twin.entry.members(nodes)};
     const auto run = [&](std::uint64_t seed) {
-      options.seed = seed;
+      options.seed = setting.seed = seed;
       return catalogue::judge(twin.entry, options, setting).failure;
     };
     const auto outcome = sim::run_seeds(1, seeds, 1, run, [](std::uint64_t) {});

@@ -14,15 +14,15 @@ struct Twin {
   catalogue::Entry entry;  // of the original, running the twin
 };
 
-template <Protocol P>
-typename P::Setup default_setup(const catalogue::Setting&) {
+template <class Setup>
+Setup default_setup(const catalogue::Setting&) {
   return {};
 }
 
-template <Protocol P>
+template <Protocol P, typename P::Setup (*setup)(const catalogue::Setting&)>
 Twin make_twin(const char* original, const char* name, const char* what) {
   Twin twin = {name, what, *catalogue::find(original)};
-  catalogue::bind<P, default_setup<P>>(twin.entry);
+  catalogue::bind_world<P, setup>(twin.entry);
   return twin;
 }
 

@@ -7,10 +7,14 @@ declare -A may_include=(
   [core]=""
   [protocols]="core"
   [trace]="core"
+  [graph]="core"
+  [plot]=""
+  [causality]="core trace"
   [sim]="core trace"
-  [catalogue]="core protocols trace sim"
-  [accept]="core protocols trace sim catalogue"
-  [cli]="core trace sim catalogue accept"
+  [live]="core"
+  [catalogue]="core protocols trace sim graph causality"
+  [accept]="core protocols trace sim graph causality catalogue"
+  [cli]="core trace sim graph plot causality catalogue accept"
 )
 # Clocks, threads, files and randomness stay out of what must be a pure function of its inputs.
 impure='chrono|ctime|thread|mutex|atomic|future|random|fstream|iostream|cstdio|unordered_map|unordered_set'
@@ -51,13 +55,16 @@ while IFS= read -r file; do
   esac
 done < <(find src -name '*.hpp' -o -name '*.cpp' | sort)
 
-# Every algorithm has a row in the catalogue, a unit test and broken twins.
-for header in src/protocols/mutex/*.hpp; do
+# Every algorithm has a row in the catalogue, a unit test and broken twins; parts that algorithms share have a
+# unit test.
+for header in src/protocols/*/*.hpp; do
+  family=$(basename "$(dirname "$header")")
   name=$(basename "$header" .hpp)
-  case "$name" in spec | voting_sets) continue ;; esac
-  [ -f "src/catalogue/mutex/$name.cpp" ] || complain "$header: no row in src/catalogue/mutex"
-  [ -f "src/protocols/mutex/${name}_test.cpp" ] || complain "$header: no unit test beside it"
-  grep -q "begin_twins($name " tests/broken/twins.cmake || complain "$header: no broken twins"
+  [ "$name" = spec ] && continue
+  [ -f "src/protocols/$family/${name}_test.cpp" ] || complain "$header: no unit test beside it"
+  grep -q '^static_assert(Protocol<' "$header" || continue
+  [ -f "src/catalogue/$family/$name.cpp" ] || complain "$header: no row in src/catalogue/$family"
+  grep -q "begin_twins($name " "tests/broken/twins/$family.cmake" || complain "$header: no broken twins"
 done
 
 [ "$problems" = 0 ] && echo "the arrows are true"

@@ -29,7 +29,8 @@ Entry bakery_messages() {
                  .remark = "EM3: kept only from the end of the doorway on (FCFS)",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 5'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::BakeryMessages, setup>(entry);
   return entry;
 }

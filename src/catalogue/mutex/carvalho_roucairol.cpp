@@ -29,7 +29,8 @@ Entry carvalho_roucairol() {
                  .remark = "EM3: a kept permission overtakes a request under way",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 5'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::CarvalhoRoucairol, setup>(entry);
   return entry;
 }

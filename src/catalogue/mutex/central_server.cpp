@@ -30,7 +30,8 @@ Entry central_server() {
                  .variants = {{"canonical", "as published"},
                               {"denied", "a busy server answers DENIED; the request is queued all the same"}},
                  .most_nodes = 100'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::CentralServer, setup>(entry);
   return entry;
 }

@@ -31,7 +31,8 @@ Entry central_token() {
       .variants = {{"canonical", "as published"},
                    {"vector-on-requests-only", "leaves the vector off the token: EM3 is lost", true}},
       .most_nodes = 10'000,
-      .claims = claims};
+      .claims = claims,
+      .monitor = mutex_monitor};
   bind<mutex::CentralToken, setup>(entry);
   return entry;
 }

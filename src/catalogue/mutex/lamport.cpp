@@ -29,7 +29,8 @@ Entry lamport() {
                  .remark = "",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 5'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::Lamport, setup>(entry);
   return entry;
 }

@@ -34,7 +34,8 @@ Entry maekawa() {
                  .variants = {{"canonical", "as published"},
                               {"no-self-vote", "neither needs nor reserves the own vote: EM1 is lost", true}},
                  .most_nodes = 10'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::Maekawa, setup>(entry);
   return entry;
 }

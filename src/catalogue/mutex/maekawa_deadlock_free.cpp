@@ -1,5 +1,7 @@
 #include "protocols/mutex/maekawa_deadlock_free.hpp"
 
+#include <fmt/format.h>
+
 #include "catalogue/bind.hpp"
 #include "catalogue/mutex/rows.hpp"
 
@@ -37,7 +39,8 @@ Entry maekawa_deadlock_free() {
                      "called back costs some",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 10'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::MaekawaDeadlockFree, setup>(entry);
   return entry;
 }

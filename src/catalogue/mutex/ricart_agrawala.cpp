@@ -38,7 +38,8 @@ Entry ricart_agrawala() {
                    {"request-only-clock", "the clock is raised by requests alone: EM3 is lost", true},
                    {"nonatomic-exit", "replies first and forgets the deferred later: EM2 is lost", true}},
       .most_nodes = 5'000,
-      .claims = claims};
+      .claims = claims,
+      .monitor = mutex_monitor};
   bind<mutex::RicartAgrawala, setup>(entry);
   return entry;
 }

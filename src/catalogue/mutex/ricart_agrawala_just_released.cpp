@@ -29,7 +29,8 @@ Entry ricart_agrawala_just_released() {
                  .remark = "EM3: a free re-entry overtakes a request under way",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 5'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::RicartAgrawalaJustReleased, setup>(entry);
   return entry;
 }

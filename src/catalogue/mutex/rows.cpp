@@ -2,20 +2,28 @@
 
 #include <algorithm>
 
+#include "catalogue/families.hpp"
 #include "protocols/mutex/voting_sets.hpp"
+#include "trace/mutex_monitor.hpp"
 
 namespace conclave::catalogue {
 
-Figure exactly(double value) { return {fmt::format("{:g}", value), value, value}; }
-
-Figure within(double low, double high) {
-  if (low == high) return exactly(low);
-  return {fmt::format("{:g} … {:g}", low, high), low, high};
+std::vector<Entry> mutex_rows() {
+  return {central_server(),
+          central_token(),
+          token_ring(),
+          lamport(),
+          ricart_agrawala(),
+          ricart_agrawala_just_released(),
+          carvalho_roucairol(),
+          maekawa(),
+          maekawa_deadlock_free(),
+          bakery_messages()};
 }
 
-Figure at_least(double low, std::string text) { return {std::move(text), low, -1}; }
-
-Figure unclaimed() { return {"-"}; }
+std::unique_ptr<trace::Monitor> mutex_monitor(const sim::Options& options, const Setting&) {
+  return std::make_unique<trace::MutexMonitor>(options.nodes <= most_nodes_for_vectors);
+}
 
 std::pair<std::uint32_t, std::uint32_t> voting_set_sizes(std::uint32_t nodes) {
   const NodeSet all = NodeSet::range({1}, nodes);

@@ -1,7 +1,5 @@
 // The rows of the mutual exclusion family, and the figures they claim.
 #pragma once
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "catalogue/entry.hpp"
@@ -19,11 +17,7 @@ Entry maekawa();
 Entry maekawa_deadlock_free();
 Entry bakery_messages();
 
-// Figures: one number, a range, a lower bound only, or none.
-Figure exactly(double value);
-Figure within(double low, double high);
-Figure at_least(double low, std::string text);
-Figure unclaimed();
+std::unique_ptr<trace::Monitor> mutex_monitor(const sim::Options& options, const Setting& setting);
 
 // The least and the greatest voting set among that many members.
 std::pair<std::uint32_t, std::uint32_t> voting_set_sizes(std::uint32_t nodes);

@@ -35,7 +35,8 @@ Entry token_ring() {
                      "without an entry",
                  .variants = {{"canonical", "as published"}},
                  .most_nodes = 10'000'000,
-                 .claims = claims};
+                 .claims = claims,
+                 .monitor = mutex_monitor};
   bind<mutex::TokenRing, setup>(entry);
   return entry;
 }

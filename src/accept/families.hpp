@@ -1,0 +1,19 @@
+// Acceptance vectors family by family: each runs those whose algorithm it knows, and says nothing of others.
+#pragma once
+#include <optional>
+
+#include "accept/vectors.hpp"
+
+namespace conclave::accept {
+
+std::optional<Result> run_mutex(const Vector& vector);
+std::optional<Result> run_election(const Vector& vector);
+std::optional<Result> run_consensus(const Vector& vector);
+std::optional<Result> run_raft(const Vector& vector);
+std::optional<Result> run_timesync(const Vector& vector);
+std::optional<Result> run_registers(const Vector& vector);
+std::optional<Result> run_overlay(const Vector& vector);
+std::optional<Result> run_causality(const Vector& vector);
+std::optional<Result> run_limits(const Vector& vector);
+
+}  // namespace conclave::accept
