@@ -28,6 +28,33 @@ std::string alternative_content(const Variant& value) {
   return std::visit([](const auto& alternative) { return describe_json(alternative); }, value);
 }
 
+// A hardware clock: it runs at its own rate and knows nothing of the true time.
+struct LocalClock {
+  std::int64_t shown = 0;  // at `since`
+  std::uint64_t since = 0;
+  std::int64_t ppb = 0;  // gained per 10^9 ticks
+
+  Ticks reading(Ticks now) const {
+    __extension__ using Wide = __int128;
+    const std::uint64_t passed = now.count - since;
+    const auto gained = static_cast<std::int64_t>(static_cast<Wide>(passed) * ppb / 1'000'000'000);
+    const std::int64_t shows = shown + static_cast<std::int64_t>(passed) + gained;
+    return {static_cast<std::uint64_t>(std::max<std::int64_t>(0, shows))};
+  }
+  void set_rate(Ticks now, std::int64_t new_ppb) {
+    shown = static_cast<std::int64_t>(reading(now).count);
+    since = now.count;
+    ppb = new_ppb;
+  }
+};
+
+// A client that reacts to crashes of others.
+template <class Client>
+concept HearsOfCrashes = requires(Client& client, NodeId node) {
+  client.told_down(node);
+  client.told_up(node);
+};
+
 template <Protocol P>
 class Cluster {
  public:
@@ -44,6 +71,11 @@ class Cluster {
     contiguous_ = all_.runs().size() == 1;
     nodes_.resize(all_.size());
     clients_.resize(all_.size());
+    if constexpr (PreparesClients<P>) {
+      std::size_t i = 0;
+      for (NodeId node : all_) clients_[i++] = P::client(node, setup_);
+    }
+    if constexpr (ReadsClock<P>) clocks_.resize(all_.size());
     if (observer_) ghost_.emplace(all_.size(), observer_->wants_vectors());
   }
 
@@ -62,6 +94,8 @@ class Cluster {
   const P& node(std::size_t index) const { return nodes_[index]; }
   Client& client(std::size_t index) { return clients_[index]; }
   const Client& client(std::size_t index) const { return clients_[index]; }
+  // Of protocols that read it.
+  LocalClock& clock(std::size_t index) { return clocks_[index]; }
   trace::Observer* observer() { return observer_; }
   std::optional<Ghost>& ghost() { return ghost_; }
 
@@ -79,6 +113,7 @@ class Cluster {
                      Handler&& handler) {
     out.clear();
     if (!observer_) [[likely]] {
+      tell_time(index, now);
       handler(nodes_[index], out);
       return 0;
     }
@@ -96,6 +131,7 @@ class Cluster {
     describe(step.input);
     const bool contents = observer_->wants_contents();
     const std::optional<P> before = contents ? std::optional<P>(nodes_[index]) : std::nullopt;
+    tell_time(index, now);
     try {
       handler(nodes_[index], out);
     } catch (const InvariantViolation&) {
@@ -138,7 +174,33 @@ class Cluster {
               return;
             }
           }
-          node = P::start(id(index), all_, setup_, effects);
+          if constexpr (Restarts<P>) {
+            node = P::restart(id(index), all_, setup_, effects);
+          } else {
+            node = P::start(id(index), all_, setup_, effects);
+          }
+        });
+  }
+
+  std::uint64_t begin_round(Out& out, std::uint32_t index, Ticks now, std::uint32_t round) {
+    return step(
+        out, index, now, {.kind = trace::Kind::round},
+        [&](trace::Item& item) { item.type = std::to_string(round); },
+        [&](P& node, Out& effects) {
+          if constexpr (InRounds<P>) node.on_round(effects, round);
+        });
+  }
+
+  // A message of this node comes back.
+  std::uint64_t bounce(Out& out, std::uint32_t index, Ticks now, NodeId to, const Message& message) {
+    return step(
+        out, index, now, {.kind = trace::Kind::bounce, .from = to},
+        [&](trace::Item& item) {
+          item.type = alternative_name(message);
+          if (observer_->wants_contents()) item.content = alternative_content(message);
+        },
+        [&](P& node, Out& effects) {
+          if constexpr (HearsBounces<P>) node.on_bounce(effects, to, message);
         });
   }
 
@@ -161,6 +223,7 @@ class Cluster {
     if (observer_) [[unlikely]]
       return deliver_observed(out, index, now, from, message, message_id);
     out.clear();
+    tell_time(index, now);
     visit_in_place(message, [&](const auto& which) { nodes_[index].on_message(out, from, which); });
     return 0;
   }
@@ -226,6 +289,10 @@ class Cluster {
   std::uint64_t last_step() const { return last_step_; }
 
  private:
+  void tell_time(std::uint32_t index, Ticks now) {
+    if constexpr (ReadsClock<P>) nodes_[index].on_clock(clocks_[index].reading(now));
+  }
+
   [[gnu::noinline]] std::uint64_t deliver_observed(Out& out, std::uint32_t index, Ticks now, NodeId from,
                                                    const Message& message, std::uint64_t message_id) {
     return observed_step(
@@ -246,6 +313,7 @@ class Cluster {
   bool contiguous_ = true;
   std::vector<P> nodes_;
   std::vector<Client> clients_;
+  std::vector<LocalClock> clocks_;
   std::optional<Ghost> ghost_;
   std::uint64_t last_step_ = 0;
 };

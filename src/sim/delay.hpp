@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/node_id.hpp"
@@ -35,9 +36,12 @@ struct Delay {
 
 struct DelayModel {
   Delay usual = {Delay::Shape::uniform, 5, 15};
-  std::map<std::pair<NodeId, NodeId>, Delay> per_link = {};  // from, to
+  std::map<std::pair<NodeId, NodeId>, Delay> per_link = {};                                // from, to
+  std::map<std::tuple<std::string, NodeId, NodeId>, Delay, std::less<>> per_message = {};  // type, from, to
 
-  bool is_fixed() const { return usual.shape == Delay::Shape::fixed && per_link.empty(); }
+  bool is_fixed() const {
+    return usual.shape == Delay::Shape::fixed && per_link.empty() && per_message.empty();
+  }
   const Delay& on(NodeId from, NodeId to) const {
     if (per_link.empty()) return usual;
     const auto found = per_link.find({from, to});

@@ -45,6 +45,7 @@ class EventQueue {
 
   std::size_t size() const { return size_ + (alone_ ? 1 : 0); }
   bool empty() const { return size() == 0; }
+  std::uint64_t now() const { return now_; }  // when the event that was taken last happens
 
   // Builds the event where it will stand: copying it there costs more than all the rest, since the parts
   // just written would have to be read back as a whole (a stall of the store buffer).

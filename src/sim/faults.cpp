@@ -118,7 +118,8 @@ std::expected<Faults, std::string> Faults::parse(std::string_view text, const As
   return faults;
 }
 
-Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed) {
+Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed,
+                   CrashPlan crashes) {
   Script plan;
   if (window.count < 4) return plan;
   const std::vector<NodeId> nodes(members.begin(), members.end());
@@ -154,7 +155,25 @@ Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, s
       stretch(cut, {.what = Action::What::heal});
     }
   }
-  if (faults.crash) {
+  if (faults.crash && crashes.for_good) {
+    const std::uint64_t most = std::min<std::uint64_t>(crashes.most > 0 ? crashes.most : 2, nodes.size() - 1);
+    NodeSet down;
+    for (std::uint64_t i = times(most); i > 0; --i) {
+      Action crash = {.what = Action::What::crash,
+                      .at = {draw().below(window.count)},
+                      .node = some_node(),
+                      .forever = true,
+                      .dying = draw().below(2) == 0};
+      if (down.contains(crash.node)) continue;
+      down.insert(crash.node);
+      if (crash.dying) {
+        for (NodeId node : nodes) {
+          if (node != crash.node && draw().below(2) == 0) crash.group.insert(node);
+        }
+      }
+      plan.push_back(crash);
+    }
+  } else if (faults.crash) {
     for (std::uint64_t i = times(2); i > 0; --i) {
       const NodeId node = some_node();
       stretch({.what = Action::What::crash, .node = node, .durable = !faults.unsynced},

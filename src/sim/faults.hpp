@@ -36,8 +36,15 @@ struct Faults {
                                                   bool beyond_assumptions);
 };
 
+// How nodes crash.
+struct CrashPlan {
+  bool for_good = false;   // a crashed node stays down, perhaps in the middle of a broadcast
+  std::uint32_t most = 0;  // crashes; 0: as it comes
+};
+
 // The faults of nodes and links between time 0 and `window`, in order of time. Whatever
 // was stopped or cut is mended by then; clocks stay as they are.
-Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed);
+Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed,
+                   CrashPlan crashes = {});
 
 }  // namespace conclave::sim

@@ -20,7 +20,9 @@ enum class Purpose : std::uint64_t {
   slowness,
   reorder,
   plan,
-  chatter
+  chatter,
+  detection,
+  clock
 };
 
 // The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).

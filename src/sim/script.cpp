@@ -112,6 +112,11 @@ Action read_action(const Json& object, const NodeSet& members) {
   if (*what == What::crash) {
     action.durable = object.value("unsynced_survives", true);
     action.forever = object.value("forever", false);
+    if (const auto reaches = object.find("reaches"); reaches != object.end()) {
+      if (!reaches->is_array()) throw std::runtime_error("\"reaches\" is no list");
+      action.dying = true;
+      for (const Json& member : *reaches) action.group.insert(read_node(member, members));
+    }
   }
   if (*what == What::partition) {
     const auto cut = named<Action::Cut>(object.value("cut", std::string("two-way")));
@@ -139,6 +144,8 @@ std::string to_json(const Action& action) {
   if (action.what == What::recover) out += fmt::format(",\"durable\":{}", action.durable);
   if (action.what == What::crash && !action.durable) out += ",\"unsynced_survives\":false";
   if (action.what == What::crash && action.forever) out += ",\"forever\":true";
+  if (action.what == What::crash && action.dying)
+    out += fmt::format(",\"reaches\":{}", describe_json(action.group));
   if (action.what == What::partition) {
     std::string cut(enumerator_name(action.cut));
     std::ranges::replace(cut, '_', '-');

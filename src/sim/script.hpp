@@ -16,7 +16,8 @@ struct Action {
   enum class What : std::uint8_t {
     wish,       // node's client wants in, and holds for `amount` ticks
     tell,       // node's application sends a message to `to`
-    crash,      // node stops, for good if `forever`; what it had not synced survives if `durable`
+    crash,      // node stops, for good if `forever`; what it had not synced survives if `durable`;
+                // if `dying`, in the middle of its next step, whose messages reach only `group`
     recover,    // node comes back, with what it persisted if `durable`
     pause,      // node stands still
     resume,     //
@@ -43,6 +44,7 @@ struct Action {
   std::uint64_t nth = 0;  // from 1, among the messages the node sends
   bool durable = true;
   bool forever = false;
+  bool dying = false;
   Cut cut = Cut::two_way;
   NodeSet group = {};
   bool operator==(const Action&) const = default;

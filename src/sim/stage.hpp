@@ -35,6 +35,7 @@ class Stage {
   // The timer that was started first; false if none runs.
   virtual bool fire_oldest() = 0;
   virtual std::vector<InFlight> in_flight() const = 0;
+  virtual std::uint64_t bounced() const = 0;         // messages that came back so far
   virtual std::string state(NodeId node) const = 0;  // as JSON
   virtual bool may(NodeId node, std::string_view command) const = 0;
   virtual void end() = 0;

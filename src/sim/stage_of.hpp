@@ -19,9 +19,9 @@ class StageOf : public Stage {
   const NodeSet& members() const override { return cluster_.all(); }
 
   std::string command(NodeId node, std::string_view type) override {
-    const auto command = named<Command>(type);
-    if (!command) return "there is no command " + std::string(type);
     const std::uint32_t i = cluster_.index(node);
+    const auto command = command_of(i, type);
+    if (!command) return "there is no command " + std::string(type);
     if (crashed_[i]) return "the node has crashed";
     if (!cluster_.client(i).may(*command)) return "the client is not in a position to " + std::string(type);
     settle(i, cluster_.command(out_, i, now(), *command));
@@ -49,6 +49,7 @@ class StageOf : public Stage {
   std::string crash(NodeId node) override {
     const std::uint32_t i = cluster_.index(node);
     crashed_[i] = true;
+    cluster_.client(i).crash();
     std::erase_if(timers_, [&](const Running& timer) { return timer.node == i; });
     cluster_.befall(trace::Kind::crash, i, now());
     return {};
@@ -88,6 +89,8 @@ class StageOf : public Stage {
     return list;
   }
 
+  std::uint64_t bounced() const override { return bounced_; }
+
   std::string state(NodeId node) const override { return describe_json(cluster_.node(cluster_.index(node))); }
 
   bool may(NodeId node, std::string_view type) const override {
@@ -116,6 +119,14 @@ class StageOf : public Stage {
     std::uint64_t cause;
   };
 
+  // As the client would put it, if it wanted to; else with nothing filled in.
+  std::optional<Command> command_of(std::uint32_t i, std::string_view type) const {
+    auto hopeful = cluster_.client(i);
+    hopeful.wish();
+    if (const auto next = hopeful.next(); next && alternative_name(*next) == type) return next;
+    return named<Command>(type);
+  }
+
   Ticks now() { return {moment_++}; }  // by hand, time only orders
 
   template <class Variant>
@@ -133,8 +144,12 @@ class StageOf : public Stage {
 
   void settle(std::uint32_t i, std::uint64_t first_id) {
     ensure(out_.choices.empty(), "no coins on a stage: who directs it decides everything");
-    for (auto& send : out_.sends)
-      flights_.push_back({cluster_.id(i), send.to, std::move(send.message), first_id == 0 ? 0 : first_id++});
+    std::vector<Flight> bounced;
+    for (auto& send : out_.sends) {
+      Flight flight = {cluster_.id(i), send.to, std::move(send.message), first_id == 0 ? 0 : first_id++};
+      const bool bounces = HearsBounces<P> && crashed_[cluster_.index(send.to)];
+      (bounces ? bounced.push_back(std::move(flight)) : flights_.push_back(std::move(flight)));
+    }
     for (const auto& event : out_.events) cluster_.client(i).see(event);
     if constexpr (HasTimers<P>) {
       for (const auto timer : out_.disarmed) stop(i, timer);
@@ -143,6 +158,14 @@ class StageOf : public Stage {
         timers_.push_back({i, arm.timer, cluster_.last_step()});
       }
     }
+    for (const Flight& flight : bounced) bounce(flight);
+  }
+
+  // By hand, a node that is down is noticed at once.
+  void bounce(const Flight& flight) {
+    ++bounced_;
+    const std::uint32_t sender = cluster_.index(flight.from);
+    if (!crashed_[sender]) settle(sender, cluster_.bounce(out_, sender, now(), flight.to, flight.message));
   }
 
   void stop(std::uint32_t i, typename P::Timer timer) {
@@ -153,7 +176,10 @@ class StageOf : public Stage {
     const Flight flight = std::move(*next);
     flights_.erase(next);
     const std::uint32_t to = cluster_.index(flight.to);
-    if (crashed_[to]) return;
+    if (crashed_[to]) {
+      if constexpr (HearsBounces<P>) bounce(flight);
+      return;
+    }
     settle(to, cluster_.deliver(out_, to, now(), flight.from, flight.message, flight.id));
   }
 
@@ -171,6 +197,7 @@ class StageOf : public Stage {
   std::vector<Running> timers_;  // in the order of starting
   Effects<P> out_;
   std::uint64_t moment_ = 0;
+  std::uint64_t bounced_ = 0;
 };
 
 }  // namespace conclave::sim

@@ -25,8 +25,11 @@ class World {
   using AppStamp = typename AppStampOf<P>::type;
 
   World(const Options& options, const Setup& setup, trace::Observer* observer)
-      : options_(options), cluster_(members_for<P>(options.nodes), setup, observer) {
+      : options_(options),
+        cluster_(options.members ? *options.members : members_for<P>(options.nodes), setup, observer) {
     flags_.resize(cluster_.size());
+    content_.resize(cluster_.size(), true);
+    if (options_.ranked || InRounds<P>) rank_bits_ = 2;
     if (options_.faults.unsynced && options_.sync_ticks == 0) options_.sync_ticks = 5;
     fifo_ = P::assumes.links == Links::reliable_fifo && !options.break_fifo;
     lossy_ = P::assumes.links == Links::lossy;
@@ -37,8 +40,8 @@ class World {
     }
     const bool fixed = options.delay.is_fixed();
     if (fixed) fixed_delay_ = options.delay.usual.least;
-    swift_ = plain_links_ = options.delay.per_link.empty() && (fixed || !fifo_) &&
-                            !options.faults.touches_messages() && scripted_.empty();
+    swift_ = plain_links_ = options.delay.per_link.empty() && options.delay.per_message.empty() &&
+                            (fixed || !fifo_) && !options.faults.touches_messages() && scripted_.empty();
     if (!fixed || options.faults.any() || options.script) sent_.resize(cluster_.size());
   }
 
@@ -60,6 +63,7 @@ class World {
     begun_ = true;
     if (cluster_.observer()) cluster_.observer()->begin(header_);
     report_.window = options_.script ? Ticks{} : options_.faults.any() ? fault_window(options_) : Ticks{};
+    if constexpr (ReadsClock<P>) set_clocks();
     for (std::uint32_t i = 0; i < cluster_.size(); ++i) settle(i, cluster_.start(out_, i, now_));
     if (options_.script) {
       for (const Action& action : *options_.script) {
@@ -68,21 +72,25 @@ class World {
       // Whatever the script broke is mended after its last action: the second act.
       for (const Action& action : *options_.script) report_.window = std::max(report_.window, action.at);
     } else {
-      const Script plan = plan_faults(options_.faults, cluster_.all(), report_.window, options_.seed);
+      const CrashPlan crashes = {P::assumes.crashes == Crashes::stop, options_.most_crashes};
+      const Script plan =
+          plan_faults(options_.faults, cluster_.all(), report_.window, options_.seed, crashes);
       for (const Action& action : plan) schedule(action);
-      for (std::uint32_t i = 0; i < cluster_.size() && options_.entries > 0; ++i) {
-        if (cluster_.is_server(i)) continue;
-        cluster_.client(i).entries_left = options_.entries;
-        ++discontent_;
+      for (const std::uint32_t i : starters()) {
+        cluster_.client(i).wishes = options_.entries;
+        account(i);
         plan_client(i);
       }
     }
     if (options_.faults.any() || options_.script)
-      queue_.push(report_.window.count + 1, {.kind = Event::Kind::heal_all});
+      push(report_.window.count + 1, Rank::other, {.kind = Event::Kind::heal_all});
+    if constexpr (InRounds<P>) push(0, Rank::other, {.kind = Event::Kind::round});
     // For protocols that never come to rest: long after everybody should have been served.
-    deadline_ = report_.window +
-                Ticks{1000 * (1 + fault_window(options_).count) +
-                      1000ull * options_.nodes * std::max<std::uint64_t>(1, options_.delay.usual.mean())};
+    deadline_ = options_.until.count > 0
+                    ? report_.window + options_.until
+                    : report_.window + Ticks{1000 * (1 + fault_window(options_).count) +
+                                             1000ull * options_.nodes *
+                                                 std::max<std::uint64_t>(1, options_.delay.usual.mean())};
   }
 
   void set_header(trace::Header header) {
@@ -92,15 +100,31 @@ class World {
 
  private:
   struct Event {
-    enum class Kind : std::uint8_t { message, application, timer, wake, action, synced, heal_all };
+    enum class Kind : std::uint8_t {
+      message,
+      application,
+      timer,
+      wake,
+      action,
+      synced,
+      heal_all,
+      bounce,
+      notice,
+      round,
+      wander,
+    };
     std::uint32_t node = 0;  // index; first and apart, or the compiler joins its store with another's
     Kind kind = Kind::message;
-    std::uint32_t from = 0;  // index of the sender; the timer; index of the action
-    std::uint32_t id = 0;    // of the message for observers; generation of the timer; slot of the stamp
+    std::uint32_t from = 0;  // index of the sender, or of whom a notice is about; the timer; the action
+    std::uint32_t id =
+        0;  // of the message for observers; generation of the timer; slot of the stamp; is down
     Message message = {};
   };
 
   enum Flag : std::uint8_t { crashed = 1, paused = 2 };
+
+  // What comes first at equal times, in a world that ranks.
+  enum class Rank : std::uint8_t { crash, delivery, timer, other };
 
   struct RunningTimer {
     Timer timer;
@@ -128,6 +152,7 @@ class World {
     std::uint64_t draws = 0;
     std::uint32_t incarnation = 0;
     bool down_forever = false;
+    std::optional<Action> dying;  // in the middle of the next step
   };
 
   struct Cut {
@@ -148,12 +173,13 @@ class World {
     while (report_.steps < options_.step_limit) {
       auto* const entry = queue_.next();
       if (!entry) return;
-      now_ = {entry->at};
+      now_ = {entry->at >> rank_bits_};
       ++report_.steps;
       handle(entry->event);
       if constexpr (NeverRests<P>) {
         if (options_.run_on) continue;
-        if ((discontent_ == 0 && actions_left_ == 0) || now_ > deadline_) return;
+        const bool served = discontent_ == 0 && actions_left_ == 0 && options_.until.count == 0;
+        if (served || now_ > deadline_) return;
       }
     }
   }
@@ -172,19 +198,36 @@ class World {
     const std::uint32_t i = event.node;
     if (event.kind == Event::Kind::action) return perform(event);
     if (event.kind == Event::Kind::heal_all) return heal_everything();
+    if (event.kind == Event::Kind::round) return begin_round();
+    if (event.kind == Event::Kind::wander) return wander(i);
     if (flags_[i] != 0) return intercept(event);
     switch (event.kind) {
       case Event::Kind::application: return hear(event);
       case Event::Kind::timer: return fire(event);
       case Event::Kind::wake: return wake(i);
       case Event::Kind::synced: return synced(event);
+      case Event::Kind::bounce:
+        return settle(i, cluster_.bounce(out_, i, now_, cluster_.id(event.from), event.message));
+      case Event::Kind::notice: return notice(event);
       default: return;
     }
   }
 
+  // Puts something off until a moment. In a world that ranks, time counts in quarters of a tick, one a rank.
+  std::uint64_t moment(std::uint64_t at, Rank rank) const {
+    if (rank_bits_ == 0) [[likely]]
+      return at;
+    const std::uint64_t wanted = at << rank_bits_ | static_cast<std::uint64_t>(rank);
+    return std::max(wanted, queue_.now());
+  }
+  void push(std::uint64_t at, Rank rank, Event event) { queue_.push(moment(at, rank), std::move(event)); }
+
   // Something happens to a node that is down or stands still.
   [[gnu::noinline]] void intercept(Event& event) {
     if (flags_[event.node] & crashed) {
+      if constexpr (HearsBounces<P>) {
+        if (event.kind == Event::Kind::message) bounce(event);
+      }
       if (event.kind == Event::Kind::message || event.kind == Event::Kind::application)
         lose(event.id, "receiver is down");
       return;
@@ -194,6 +237,9 @@ class World {
 
   // Carries out what a step asked for.
   void settle(std::uint32_t i, std::uint64_t first_id) {
+    if (any_dying_) [[unlikely]] {
+      if (extra(i).dying) return die(i, first_id);
+    }
     if constexpr (!std::same_as<Durable, NoDurable>) {
       if (persist(i, first_id)) return after_sends(i);
     }
@@ -209,6 +255,7 @@ class World {
     if (!out_.events.empty()) {
       auto& client = cluster_.client(i);
       for (const auto& event : out_.events) client.see(event);
+      account(i);
       plan_client(i);
     }
     if constexpr (HasTimers<P>) {
@@ -238,7 +285,8 @@ class World {
                               .from = from,
                               .id = static_cast<std::uint32_t>(id),
                               .message = std::move(send.message)});
-    const std::uint64_t at = now_.count + (fixed_delay_ ? *fixed_delay_ : usual_delay(from));
+    const std::uint64_t at =
+        moment(within_round(now_.count + (fixed_delay_ ? *fixed_delay_ : usual_delay(from))), Rank::delivery);
     // Alternative by alternative: a variant copied as a whole right after it was written stalls.
     visit_in_place(send.message, [&](auto& message) {
       queue_.emplace(at, to, Event::Kind::message, from, static_cast<std::uint32_t>(id), std::move(message));
@@ -251,9 +299,15 @@ class World {
 
   [[gnu::noinline]] void route_with_care(Event event) {
     const std::uint64_t nth = ++sent_[event.from];
-    std::uint64_t delay = sample_delay(event.from, event.node, nth);
-    bool keep_order = fifo_;
     const NodeId from = cluster_.id(event.from);
+    std::uint64_t delay = sample_delay(event.from, event.node, nth);
+    if (!options_.delay.per_message.empty()) {
+      const auto found = options_.delay.per_message.find(
+          std::tuple(std::string(alternative_name(event.message)), from, cluster_.id(event.node)));
+      if (found != options_.delay.per_message.end())
+        delay = found->second.sample(Draw(options_.seed, Purpose::delay, event.from, nth));
+    }
+    bool keep_order = fifo_;
     for (const Action& fault : message_faults(from, nth)) {
       if (options_.record) report_.done.push_back(fault);
       switch (fault.what) {
@@ -284,12 +338,93 @@ class World {
       held_.push_back(std::move(event));
       return;
     }
-    std::uint64_t at = now_.count + delay;
+    std::uint64_t at = within_round(now_.count + delay);
     if (keep_order) {
       std::uint64_t& last = last_arrival_[std::uint64_t{event.from} << 32 | event.node];
       at = last = std::max(last, at);
     }
-    queue_.push(at, std::move(event));
+    push(at, Rank::delivery, std::move(event));
+  }
+
+  // What is sent in a round arrives in it.
+  std::uint64_t within_round(std::uint64_t at) const {
+    if constexpr (!InRounds<P>) return at;
+    return std::min(at, round_end_ - 1);
+  }
+
+  void begin_round() {
+    report_.rounds++;
+    round_end_ = now_.count + round_length;
+    for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
+      if (flags_[i] == 0) settle(i, cluster_.begin_round(out_, i, now_, report_.rounds));
+    }
+    if ((discontent_ > 0 || actions_left_ > 0) && report_.rounds < options_.round_limit)
+      push(round_end_, Rank::other, {.kind = Event::Kind::round});
+  }
+
+  // The news that its receiver is down takes as long as a message.
+  void bounce(const Event& event) {
+    ++report_.bounced;
+    push(now_.count + sample_delay(event.node, event.from, ~event.id), Rank::delivery,
+         {.node = event.from, .kind = Event::Kind::bounce, .from = event.node, .message = event.message});
+  }
+
+  // A reliable failure detector: whoever listens is told of every crash and every return, in this order.
+  void announce(std::uint32_t about, bool down) {
+    if constexpr (HearsOfCrashes<typename P::Spec::Client>) {
+      if (!options_.detector) return;
+      for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
+        if (i == about || cluster_.is_server(i)) continue;
+        give_notice(i, about, down);
+      }
+    }
+  }
+  void give_notice(std::uint32_t to, std::uint32_t about, bool down) {
+    const Draw draw(options_.seed, Purpose::detection, std::uint64_t{about} << 32 | to,
+                    extra(about).incarnation);
+    push(now_.count + options_.detect.sample(draw), Rank::other,
+         {.node = to, .kind = Event::Kind::notice, .from = about, .id = down});
+  }
+  void notice(const Event& event) {
+    if constexpr (HearsOfCrashes<typename P::Spec::Client>) {
+      auto& client = cluster_.client(event.node);
+      const bool had_plans = client.next().has_value();
+      if (event.id != 0) {
+        client.told_down(cluster_.id(event.from));
+      } else {
+        client.told_up(cluster_.id(event.from));
+      }
+      account(event.node);
+      if (!had_plans && client.next()) wake(event.node);
+    }
+  }
+
+  // Hardware clocks.
+
+  void set_clocks() {
+    const ClockModel& model = options_.clocks;
+    for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
+      if (cluster_.is_server(i)) continue;
+      LocalClock& clock = cluster_.clock(i);
+      clock.shown = static_cast<std::int64_t>(
+          Draw(options_.seed, Purpose::clock, i, 0).between(0, model.offset_most.count));
+      clock.ppb = drawn_ppb(i, 1, model.drift_ppb_most);
+      if (model.wander_every.count > 0)
+        push(model.wander_every.count, Rank::other, {.node = i, .kind = Event::Kind::wander, .id = 2});
+    }
+  }
+  std::int64_t drawn_ppb(std::uint32_t i, std::uint64_t nth, std::int64_t most) const {
+    const auto width = static_cast<std::uint64_t>(2 * most + 1);
+    return static_cast<std::int64_t>(Draw(options_.seed, Purpose::clock, i, nth).below(width)) - most;
+  }
+  void wander(std::uint32_t i) {
+    if constexpr (ReadsClock<P>) {
+      const ClockModel& model = options_.clocks;
+      LocalClock& clock = cluster_.clock(i);
+      const std::int64_t ppb = clock.ppb + drawn_ppb(i, 2 + now_.count, model.wander_ppb);
+      clock.set_rate(now_, std::clamp(ppb, -model.drift_ppb_most, model.drift_ppb_most));
+      push(now_.count + model.wander_every.count, Rank::other, {.node = i, .kind = Event::Kind::wander});
+    }
   }
 
   std::uint64_t sample_delay(std::uint32_t from, std::uint32_t to, std::uint64_t nth) const {
@@ -349,6 +484,32 @@ class World {
 
   // Clients.
 
+  // Those that act by themselves.
+  std::vector<std::uint32_t> starters() const {
+    std::vector<std::uint32_t> some;
+    for (std::uint32_t i = 0; i < cluster_.size() && options_.entries > 0; ++i) {
+      if (!cluster_.is_server(i)) some.push_back(i);
+    }
+    if (options_.starters == 0 || options_.starters >= some.size()) return some;
+    const auto lot = [&](std::uint32_t i) { return Draw(options_.seed, Purpose::plan, 7, i).bits(); };
+    std::ranges::sort(some, {}, lot);
+    some.resize(options_.starters);
+    std::ranges::sort(some);
+    return some;
+  }
+
+  bool stays_down(std::uint32_t i) {
+    return (flags_[i] & crashed) && (P::assumes.crashes == Crashes::stop || extra(i).down_forever);
+  }
+
+  // Keeps count of the clients that still want something, after one of them may have changed its mind.
+  void account(std::uint32_t i) {
+    const bool content = stays_down(i) || cluster_.client(i).content();
+    if (content == static_cast<bool>(content_[i])) return;
+    content_[i] = content;
+    discontent_ += content ? std::uint64_t(-1) : 1;
+  }
+
   std::uint64_t hold_of(std::uint32_t i, std::uint64_t request) const {
     return options_.hold.sample(Draw(options_.seed, Purpose::hold, i, request));
   }
@@ -364,10 +525,10 @@ class World {
       } else {
         pause = hold_of(i, client.requests);
       }
-    } else if (!options_.script) {
+    } else if (!options_.script && !InRounds<P>) {
       pause = options_.think.sample(Draw(options_.seed, Purpose::think, i, client.requests));
     }
-    queue_.push(now_.count + pause, {.node = i, .kind = Event::Kind::wake});
+    push(now_.count + pause, InRounds<P> ? Rank::timer : Rank::other, {.node = i, .kind = Event::Kind::wake});
   }
 
   [[gnu::flatten]] void wake(std::uint32_t i) {
@@ -381,10 +542,8 @@ class World {
            .node = cluster_.id(i),
            .amount = static_cast<std::int64_t>(hold_of(i, cluster_.client(i).requests + 1))});
     settle(i, cluster_.command(out_, i, now_, *command));
-    if (!asks) {
-      if (cluster_.client(i).content()) --discontent_;
-      return plan_client(i);
-    }
+    account(i);
+    if (!asks) return plan_client(i);
     if (options_.chatter > 0 && !options_.script) chat(i);
   }
 
@@ -411,7 +570,8 @@ class World {
     const auto key = static_cast<std::uint32_t>(id != 0 ? id : ++unobserved_tells_);
     stamps_.emplace(key, std::move(stamp));
     const std::uint64_t delay = sample_delay(from, to, ~report_.application_messages);
-    queue_.push(now_.count + delay, {.node = to, .kind = Event::Kind::application, .from = from, .id = key});
+    push(now_.count + delay, Rank::delivery,
+         {.node = to, .kind = Event::Kind::application, .from = from, .id = key});
   }
 
   void hear(const Event& event) {
@@ -438,10 +598,11 @@ class World {
   }
 
   void push_timer(std::uint32_t i, const RunningTimer& timer) {
-    queue_.push(timer.due, {.node = i,
-                            .kind = Event::Kind::timer,
-                            .from = static_cast<std::uint32_t>(timer.timer),
-                            .id = timer.generation});
+    push(timer.due, Rank::timer,
+         {.node = i,
+          .kind = Event::Kind::timer,
+          .from = static_cast<std::uint32_t>(timer.timer),
+          .id = timer.generation});
   }
 
   void fire(const Event& event) {
@@ -468,7 +629,7 @@ class World {
     node.unsynced.push_back({std::move(out_.persisted), std::move(out_.sends), first_id});
     out_.sends = {};
     node.synced_at = std::max(node.synced_at, now_.count) + wait;
-    queue_.push(node.synced_at, {.node = i, .kind = Event::Kind::synced, .id = node.incarnation});
+    push(node.synced_at, Rank::timer, {.node = i, .kind = Event::Kind::synced, .id = node.incarnation});
     return true;
   }
 
@@ -487,8 +648,8 @@ class World {
   void schedule(const Action& action) {
     actions_.push_back(action);
     ++actions_left_;
-    queue_.push(action.at.count,
-                {.kind = Event::Kind::action, .from = static_cast<std::uint32_t>(actions_.size() - 1)});
+    push(action.at.count, action.what == Action::What::crash ? Rank::crash : Rank::other,
+         {.kind = Event::Kind::action, .from = static_cast<std::uint32_t>(actions_.size() - 1)});
   }
 
   void perform(const Event& event) {
@@ -525,8 +686,8 @@ class World {
   void wish(std::uint32_t i, std::uint64_t hold) {
     if ((flags_[i] & crashed) || cluster_.is_server(i)) return;
     auto& client = cluster_.client(i);
-    if (client.content()) ++discontent_;
     client.wish();
+    account(i);
     extra(i).holds.push_back(hold);
     // A client that is busy comes back to its wish when it is free.
     if (client.next() && !client.holding()) wake(i);
@@ -534,8 +695,14 @@ class World {
 
   void crash(std::uint32_t i, const Action& action) {
     if (flags_[i] & crashed) return;
-    flags_[i] = crashed;
     Extra& node = extra(i);
+    if (action.dying && !node.dying) {
+      node.dying = action;
+      any_dying_ = true;
+      return;
+    }
+    node.dying.reset();
+    flags_[i] = crashed;
     node.backlog.clear();
     node.timers.clear();
     for (Unsynced& write : node.unsynced) {
@@ -544,16 +711,37 @@ class World {
     node.unsynced.clear();
     ++node.incarnation;
     node.down_forever = action.forever;
-    auto& client = cluster_.client(i);
-    const bool was_content = client.content();
-    client.crash();
-    if (!was_content && client.content()) --discontent_;
+    cluster_.client(i).crash();
+    account(i);
     cluster_.befall(trace::Kind::crash, i, now_);
+    announce(i, true);
+  }
+
+  // The step that is being settled is the last one: only some of its messages leave.
+  [[gnu::noinline]] void die(std::uint32_t i, std::uint64_t first_id) {
+    const Action last = *extra(i).dying;
+    const std::uint64_t stride = first_id == 0 ? 0 : 1;
+    for (auto& send : out_.sends) {
+      if (last.group.contains(send.to)) {
+        route(i, send, first_id);
+      } else {
+        lose(first_id, "the sender crashed");
+      }
+      first_id += stride;
+    }
+    crash(i, last);
   }
 
   void recover(std::uint32_t i, bool durable) {
     if (!(flags_[i] & crashed)) return;
     flags_[i] = 0;
+    announce(i, false);
+    for (std::uint32_t other = 0; other < flags_.size(); ++other) {
+      if constexpr (HearsOfCrashes<typename P::Spec::Client>) {
+        if (options_.detector && (flags_[other] & crashed)) give_notice(i, other, true);
+      }
+    }
+    account(i);
     settle(i, cluster_.recover(out_, i, now_, durable ? extra(i).durable : std::nullopt));
     plan_client(i);
   }
@@ -591,11 +779,17 @@ class World {
 
   void drift(std::uint32_t i, std::int64_t ppm) {
     extra(i).drift_ppm = ppm;  // for timers started from now on
+    if constexpr (ReadsClock<P>) {
+      if (!cluster_.is_server(i)) cluster_.clock(i).set_rate(now_, 1000 * ppm);
+    }
     cluster_.befall(trace::Kind::clock, i, now_, "drift " + std::to_string(ppm) + " ppm");
   }
 
   void jump(std::uint32_t i, std::int64_t by) {
     cluster_.befall(trace::Kind::clock, i, now_, "jump " + std::to_string(by));
+    if constexpr (ReadsClock<P>) {
+      if (!cluster_.is_server(i)) cluster_.clock(i).shown += by;
+    }
     Extra& node = extra(i);
     for (RunningTimer& timer : node.timers) {
       const std::int64_t due = static_cast<std::int64_t>(timer.due) - by;
@@ -610,8 +804,7 @@ class World {
     heal();
     for (std::uint32_t i = 0; i < flags_.size(); ++i) {
       if (flags_[i] & paused) resume(i);
-      const bool stays_down = P::assumes.crashes == Crashes::stop || extra(i).down_forever;
-      if ((flags_[i] & crashed) && !stays_down) recover(i, true);
+      if ((flags_[i] & crashed) && !stays_down(i)) recover(i, true);
     }
   }
 
@@ -643,7 +836,11 @@ class World {
   Out out_;
   Report report_;
   std::array<std::uint64_t, std::variant_size_v<Message>> counts_{};
-  std::vector<std::uint8_t> flags_;  // per node: crashed, paused
+  std::vector<std::uint8_t> flags_;    // per node: crashed, paused
+  std::vector<std::uint8_t> content_;  // per node: its client wants nothing
+  unsigned rank_bits_ = 0;
+  bool any_dying_ = false;
+  std::uint64_t round_end_ = round_length;
   std::vector<std::unique_ptr<Extra>> extras_;
   std::uint64_t discontent_ = 0;  // clients that still want something
   // Links.

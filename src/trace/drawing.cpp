@@ -97,6 +97,8 @@ std::string input_in_words(const Step& step) {
     case Kind::deliver: return fmt::format("gets {}{}", describe(step.input), from);
     case Kind::tell: return step.sends.empty() ? "tells nobody" : "tells " + name_of(step.sends.front().to);
     case Kind::hear: return "hears" + from;
+    case Kind::bounce: return fmt::format("gets {} back", describe(step.input));
+    case Kind::round: return "begins round " + step.input.type;
     case Kind::timer: return fmt::format("is woken by timer {}", step.input.type);
     case Kind::choice: return "tosses " + step.input.type;
     case Kind::crash: return with_reason("crashes", step.input.type);

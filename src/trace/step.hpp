@@ -29,6 +29,8 @@ enum class Kind : std::uint8_t {
   clock,      // a local clock changes its rate or jumps
   lose,       // a message is lost; no node's step
   duplicate,  // a message will arrive twice; no node's step
+  bounce,     // a message comes back: its receiver is down
+  round,      // a synchronous round begins
 };
 
 struct Item {

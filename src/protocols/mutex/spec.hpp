@@ -57,23 +57,23 @@ struct Spec {
   struct Client {
     enum class Phase : std::uint8_t { outside, waiting, inside };
     Phase phase = Phase::outside;
-    std::uint32_t entries_left = 0;
+    std::uint32_t wishes = 0;
     std::uint32_t requests = 0;  // made so far
     bool operator==(const Client&) const = default;
 
     bool holding() const { return phase == Phase::inside; }
-    bool content() const { return phase == Phase::outside && entries_left == 0; }
+    bool content() const { return phase == Phase::outside && wishes == 0; }
 
     // What it does next by itself, after thinking or, inside, holding for a while.
     std::optional<Command> next() const {
       if (phase == Phase::inside) return Release{};
-      if (phase == Phase::outside && entries_left > 0) return Acquire{};
+      if (phase == Phase::outside && wishes > 0) return Acquire{};
       return std::nullopt;
     }
     bool may(const Command& command) const {
       return std::holds_alternative<Acquire>(command) ? phase == Phase::outside : phase == Phase::inside;
     }
-    void wish() { ++entries_left; }
+    void wish() { ++wishes; }
     void issue(const Command& command) {
       ensure(may(command), "a client waits for its turn");
       if (std::holds_alternative<Release>(command)) {
@@ -81,7 +81,7 @@ struct Spec {
       } else {
         phase = Phase::waiting;
         ++requests;
-        if (entries_left > 0) --entries_left;
+        if (wishes > 0) --wishes;
       }
     }
     void crash() { phase = Phase::outside; }  // and with it the request, if one was pending
