@@ -12,7 +12,7 @@ help:
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
 	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
-	@echo "make bench    the simulator against a bare event loop and ns-3, in one run"
+	@echo "make bench    simulator, elections, locks and traces against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
 
 run: build
@@ -29,7 +29,7 @@ dev: deps
 	@$(QUIET) "Configuring the debug build" cmake --preset dev
 	@$(QUIET) "Building the debug program" cmake --build build/dev --target conclave -j $(JOBS)
 
-test: build dev
+test: build
 	@scripts/deps.sh test
 	@$(QUIET) "Building the tests" cmake --build build/release -j $(JOBS)
 	@echo "Running the tests"
@@ -41,12 +41,12 @@ asan:
 	@$(QUIET) "Building for AddressSanitizer" cmake --build build/asan -j $(JOBS)
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --progress -LE heavy
 
-# Only --seeds runs threads so far.
+# What runs threads: --seeds, and the locks over registers.
 tsan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
-	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target conclave -j $(JOBS)
-	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L threads
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads -j $(JOBS)
+	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L sanitized_threads
 
 soak: build
 	@scripts/soak.sh
@@ -60,8 +60,10 @@ fuzz:
 bench:
 	@scripts/deps.sh bench
 	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
-	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench -j $(JOBS)
+	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench -j $(JOBS)
 	@build/bench/sim_bench
+	@build/bench/election_bench
+	@build/bench/register_bench
 
 format:
 	@clang-format -i $$(git ls-files '*.hpp' '*.cpp')

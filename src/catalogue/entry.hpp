@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,8 @@ struct Entry {
   std::unique_ptr<trace::Monitor> (*monitor)(const sim::Options&, const Setting&) = nullptr;
   // What this algorithm's runs set unless the user says otherwise.
   void (*usual)(sim::Options&) = nullptr;
+  // What is wrong with these parameters, if something is: a graph that is not connected, f too large.
+  std::optional<std::string> (*refuse)(const sim::Options&, const Setting&) = nullptr;
   // The figures of `compare`, for families without loads.
   std::vector<Measurement> (*measure)(std::uint32_t nodes, std::uint64_t seed) = nullptr;
 

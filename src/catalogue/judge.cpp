@@ -27,8 +27,10 @@ void find_failure(const Entry& entry, Judged& judged, const sim::Options& option
 
 }  // namespace
 
-Judged judge(const Entry& entry, const sim::Options& options, const Setting& setting, trace::Observer* also) {
+Judged judge(const Entry& entry, const sim::Options& options, const Setting& given, trace::Observer* also) {
   Judged judged;
+  Setting setting = given;
+  setting.seed = options.seed;
   judged.order_watched = options.nodes <= most_nodes_for_vectors;
   const auto monitor = entry.monitor(options, setting);
   trace::Tee both({monitor.get(), also});
@@ -40,6 +42,7 @@ Judged judge(const Entry& entry, const sim::Options& options, const Setting& set
     judged.summary = mutex->summary();
   judged.verdicts = monitor->verdicts();
   judged.facts = monitor->facts();
+  judged.chart = monitor->chart();
   find_failure(entry, judged, options);
   return judged;
 }

@@ -14,6 +14,7 @@ struct Judged {
   trace::MutexMonitor::Summary summary = {};  // of a mutual exclusion algorithm
   std::vector<trace::Verdict> verdicts = {};
   std::vector<trace::Fact> facts = {};
+  std::optional<trace::Chart> chart = {};
   bool order_watched = true;                // false: too many nodes for vector clocks, EM3 is not judged
   std::optional<std::string> failure = {};  // the first claim that was broken, in one sentence
   std::string failed = {};                  // its name

@@ -111,6 +111,7 @@ TEST(Published, ThroughputIsOneOverSynchronisationDelayPlusTimeInside) {
 
 TEST(Published, EveryClaimHoldsUnderLightLoad) {
   for (const Entry& entry : entries()) {
+    if (!entry.claims) continue;
     for (const std::uint32_t nodes : {2u, 3u, 5u, 7u, 12u}) {
       const ComparedRow row = compare(entry, nodes, true, false, 1);
       EXPECT_FALSE(row.light->messages->differs) << entry.name << " " << nodes;

@@ -26,6 +26,9 @@ Json to_json(const catalogue::Entry& entry) {
   Json variants = Json::array();
   for (const catalogue::Variant& variant : entry.variants)
     variants.push_back({{"name", variant.name}, {"what", variant.what}, {"deviation", variant.deviation}});
+  Json parameters = Json::array();
+  for (const catalogue::Parameter& parameter : entry.parameters)
+    parameters.push_back({{"name", parameter.name}, {"what", parameter.what}, {"usual", parameter.usual}});
   return {{"name", entry.name},
           {"family", entry.family},
           {"title", entry.title},
@@ -37,6 +40,7 @@ Json to_json(const catalogue::Entry& entry) {
           {"properties", entry.properties},
           {"remark", entry.remark},
           {"variants", variants},
+          {"parameters", parameters},
           {"source", entry.source}};
 }
 
@@ -57,20 +61,25 @@ int show_one(const catalogue::Entry& entry) {
     table.add({fmt::format("  --variant {}", variant.name),
                fmt::format("{}{}", variant.what,
                            variant.deviation ? " (a deviation, to show what goes wrong)" : "")});
+  for (const catalogue::Parameter& parameter : entry.parameters)
+    table.add({fmt::format("  --set {}={}", parameter.name, parameter.usual), std::string(parameter.what)});
   fmt::print("{}", table.to_string());
   return ok;
 }
 
-int show_all() {
+int show_all(const std::vector<const catalogue::Entry*>& rows) {
   Table table(std::vector(6, Table::Align::left));
-  table.add({"name", "family", "year", "assumes", "cost per entry", "keeps"});
+  table.add({"name", "family", "year", "assumes", "cost", "keeps"});
   table.add_rule();
-  for (const catalogue::Entry& entry : catalogue::entries())
-    table.add({std::string(entry.name), std::string(entry.family), std::to_string(entry.year),
-               readable(enumerator_name(entry.assumes.links)), std::string(entry.cost),
+  for (const catalogue::Entry* row : rows) {
+    const catalogue::Entry& entry = *row;
+    table.add({std::string(entry.name), std::string(entry.family),
+               entry.year > 0 ? std::to_string(entry.year) : "-",
+               entry.simulate ? readable(enumerator_name(entry.assumes.links)) : "-", std::string(entry.cost),
                joined(entry.properties)});
+  }
   fmt::print("{}\n{} algorithms; conclave catalogue NAME says more of one.\n", table.to_string(),
-             catalogue::entries().size());
+             rows.size());
   return ok;
 }
 
@@ -78,11 +87,11 @@ int show_all() {
 int show_markdown() {
   fmt::print(
       "# Protocols\n\nWritten by `conclave catalogue --markdown`; change the catalogue, not this page.\n\n"
-      "| name | paper | links | messages per entry | keeps | does not keep |\n|---|---|---|---|---|---|\n");
+      "| name | family | paper | links | cost | keeps | does not keep |\n|---|---|---|---|---|---|---|\n");
   for (const catalogue::Entry& entry : catalogue::entries())
-    fmt::print("| [{}](../{}) | {} | {} | {} | {} | {} |\n", entry.name, entry.source, entry.paper,
-               readable(enumerator_name(entry.assumes.links)), entry.cost, joined(entry.properties),
-               entry.remark);
+    fmt::print("| [{}](../{}) | {} | {} | {} | {} | {} | {} |\n", entry.name, entry.source, entry.family,
+               entry.paper, readable(enumerator_name(entry.assumes.links)), entry.cost,
+               joined(entry.properties), entry.remark);
   fmt::print("\n| variant | of | what |\n|---|---|---|\n");
   for (const catalogue::Entry& entry : catalogue::entries()) {
     for (const catalogue::Variant& variant : entry.variants) {
@@ -105,35 +114,65 @@ const catalogue::Entry* entry_or_complain(const std::string& name) {
   return nullptr;
 }
 
+namespace {
+
+struct Flags {
+  std::string name;
+  std::string family;
+  std::string world;
+  bool json = false;
+  bool names = false;
+  bool markdown = false;
+};
+
+int run(const Flags& flags) {
+  std::vector<const catalogue::Entry*> rows;
+  if (!flags.name.empty()) {
+    const catalogue::Entry* only = entry_or_complain(flags.name);
+    if (!only) return usage_error;
+    if (!flags.json && !flags.names) return show_one(*only);
+    rows.push_back(only);
+  } else {
+    for (const catalogue::Entry& entry : catalogue::entries()) {
+      const bool in_world =
+          flags.world.empty() || std::ranges::find(entry.worlds, flags.world) != entry.worlds.end();
+      if (in_world && (flags.family.empty() || entry.family == flags.family)) rows.push_back(&entry);
+    }
+    if (rows.empty())
+      return complain(
+          fmt::format("nothing in the catalogue is of family '{}' and world '{}'; conclave catalogue "
+                      "lists all",
+                      flags.family, flags.world));
+  }
+  if (flags.markdown) return show_markdown();
+  if (flags.names) {
+    for (const catalogue::Entry* entry : rows) fmt::print("{}\n", entry->name);
+    return ok;
+  }
+  if (!flags.json) return show_all(rows);
+  Json list = Json::array();
+  for (const catalogue::Entry* entry : rows) list.push_back(to_json(*entry));
+  fmt::print("{}\n", list.dump(2));
+  return ok;
+}
+
+}  // namespace
+
 void add_catalogue(CLI::App& app, Action& action) {
-  struct Flags {
-    std::string name;
-    bool json = false;
-    bool markdown = false;
-  };
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("catalogue", "List every algorithm: paper, assumptions, cost, variants");
   verb->add_option("NAME", flags->name, "only this one, in full");
+  verb->add_option("--family", flags->family, "only this family: mutex, election, …")->excludes("NAME");
+  verb->add_option("--world", flags->world, "only what runs there: sim, or tool")->excludes("NAME");
   verb->add_flag("--json", flags->json, "for programs: a list of objects");
+  verb->add_flag("--names", flags->names, "for scripts: a name a line")->excludes("--json");
   verb->add_flag("--markdown", flags->markdown, "as a page for people: docs/protocols.md")
       ->excludes("--json")
+      ->excludes("--names")
       ->excludes("NAME");
-  verb->footer("Example:\n  conclave catalogue ricart-agrawala");
-  verb->callback([flags, &action] {
-    action = [flags] {
-      const catalogue::Entry* only = nullptr;
-      if (!flags->name.empty() && !(only = entry_or_complain(flags->name))) return usage_error;
-      if (flags->markdown) return show_markdown();
-      if (!flags->json) return only ? show_one(*only) : show_all();
-      Json list = Json::array();
-      for (const catalogue::Entry& entry : catalogue::entries()) {
-        if (!only || &entry == only) list.push_back(to_json(entry));
-      }
-      fmt::print("{}\n", list.dump(2));
-      return ok;
-    };
-  });
+  verb->footer("Examples:\n  conclave catalogue ricart-agrawala\n  conclave catalogue --family election");
+  verb->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
 }  // namespace conclave::cli

@@ -64,19 +64,34 @@ std::string status(const catalogue::Entry& entry, const catalogue::Judged& judge
   return verdict.holds ? "holds" : "violated";
 }
 
-std::string report_text(const RunFacts& facts, const std::string& variant, const std::string& conditions) {
+namespace {
+
+void add_message_costs(Table& costs, const sim::Report& report, std::size_t entries) {
+  for (const auto& [type, count] : report.sent) {
+    if (count > 0)
+      costs.add({"    " + type, with_commas(count),
+                 entries == 0 ? "" : fmt::format("{:.2f}", per_entry(count, entries))});
+  }
+  if (report.application_messages > 0)
+    costs.add({"  application messages", with_commas(report.application_messages), ""});
+  if (report.lost > 0) costs.add({"  lost", with_commas(report.lost), ""});
+  if (report.duplicated > 0) costs.add({"  duplicated", with_commas(report.duplicated), ""});
+  if (report.bounced > 0) costs.add({"  bounced", with_commas(report.bounced), "the receiver was down"});
+  if (report.held_back > 0)
+    costs.add({"  held back by cuts", with_commas(report.held_back), "until they healed"});
+}
+
+std::string pace(const catalogue::Judged& judged) {
+  const double rate = static_cast<double>(judged.report.steps) / std::max(judged.seconds, 1e-9);
+  std::string rounds = judged.report.rounds > 0 ? fmt::format("{} rounds, ", judged.report.rounds) : "";
+  return fmt::format("{}{} ticks, {} steps, {} steps/s", rounds, with_commas(judged.report.end.count),
+                     with_commas(judged.report.steps), with_commas(static_cast<std::uint64_t>(rate)));
+}
+
+std::string mutex_text(const RunFacts& facts) {
   const auto& [entry, options, judged, beyond] = facts;
   const auto& summary = judged.summary;
   const std::size_t entries = summary.entries.size();
-  const auto delay = static_cast<double>(options.delay.usual.mean());
-  std::string out =
-      fmt::format("{}{}: {} nodes, {} entries each, seed {}\n  {}\n", paint(entry.name, Colour::bold),
-                  variant == "canonical" ? "" : " (" + variant + ")", with_commas(options.nodes),
-                  with_commas(options.entries), options.seed, conditions);
-  if (!beyond.empty())
-    out += fmt::format("  {} the algorithm does not assume: {}\n",
-                       paint("Beyond assumptions.", Colour::yellow), fmt::join(beyond, ", "));
-
   Table costs({Table::Align::left, Table::Align::right, Table::Align::left});
   costs.add({"  entries", with_commas(entries), ""});
   const catalogue::Claims claims = entry.claims(options.nodes, false);
@@ -85,35 +100,51 @@ std::string report_text(const RunFacts& facts, const std::string& variant, const
                           : fmt::format("{:.2f} per entry; claimed: {}, here {}",
                                         per_entry(judged.report.messages, entries), entry.cost,
                                         claims.messages.text)});
-  for (const auto& [type, count] : judged.report.sent) {
-    if (count > 0)
-      costs.add({"    " + type, with_commas(count),
-                 entries == 0 ? "" : fmt::format("{:.2f}", per_entry(count, entries))});
-  }
-  if (judged.report.application_messages > 0)
-    costs.add({"  application messages", with_commas(judged.report.application_messages), ""});
-  if (judged.report.lost > 0) costs.add({"  lost", with_commas(judged.report.lost), ""});
-  if (judged.report.duplicated > 0) costs.add({"  duplicated", with_commas(judged.report.duplicated), ""});
-  if (judged.report.held_back > 0)
-    costs.add({"  held back by cuts", with_commas(judged.report.held_back), "until they healed"});
-  out += "\n" + costs.to_string();
-
+  add_message_costs(costs, judged.report, entries);
+  const auto delay = static_cast<double>(options.delay.usual.mean());
   Table delays({Table::Align::left, Table::Align::left});
   delays.add({"  client delay", spread_text(summary.client_delay, delay)});
   delays.add({"  response", spread_text(summary.response, delay)});
   delays.add({"  synchronisation delay", spread_text(summary.synchronisation_delay, delay)});
   delays.add({"  throughput", fmt::format("{:.2f} entries per 1,000 ticks", 1000 * summary.throughput())});
-  delays.add(
-      {"  ran", fmt::format("{} ticks, {} steps, {} steps/s", with_commas(judged.report.end.count),
-                            with_commas(judged.report.steps),
-                            with_commas(static_cast<std::uint64_t>(static_cast<double>(judged.report.steps) /
-                                                                   std::max(judged.seconds, 1e-9))))});
-  out += "\n" + delays.to_string() + "\n";
+  delays.add({"  ran", pace(judged)});
+  return costs.to_string() + "\n" + delays.to_string();
+}
 
+std::string other_text(const RunFacts& facts) {
+  const catalogue::Judged& judged = facts.judged;
+  Table costs({Table::Align::left, Table::Align::right, Table::Align::left});
+  costs.add({"  messages", with_commas(judged.report.messages),
+             facts.entry.cost.empty() ? "" : fmt::format("claimed: {}", facts.entry.cost)});
+  add_message_costs(costs, judged.report, 0);
+  Table found({Table::Align::left, Table::Align::left});
+  for (const trace::Fact& fact : judged.facts) found.add({"  " + fact.name, fact.text});
+  found.add({"  ran", pace(judged)});
+  return costs.to_string() + "\n" + found.to_string();
+}
+
+}  // namespace
+
+std::string report_text(const RunFacts& facts, const std::string& variant, const std::string& conditions) {
+  const auto& [entry, options, judged, beyond] = facts;
+  std::string out = fmt::format(
+      "{}{}: {} nodes, {} {} each, seed {}\n  {}\n", paint(entry.name, Colour::bold),
+      variant == "canonical" ? "" : " (" + variant + ")", with_commas(options.nodes),
+      with_commas(options.entries), entry.claims ? "entries" : "wishes", options.seed, conditions);
+  if (!beyond.empty())
+    out += fmt::format("  {} the algorithm does not assume: {}\n",
+                       paint("Beyond assumptions.", Colour::yellow), fmt::join(beyond, ", "));
+  out += "\n" + (entry.claims ? mutex_text(facts) : other_text(facts)) + "\n";
+
+  std::size_t width = 6;
+  for (const trace::Verdict& verdict : judged.verdicts) width = std::max(width, verdict.property.size());
   for (const trace::Verdict& verdict : judged.verdicts) {
     const std::string state = status(entry, judged, verdict);
-    out += fmt::format("  {:<6} {}", verdict.property, paint(state, colour_of(state)));
-    if (!verdict.holds) out += fmt::format(": {} (step {})", verdict.why, verdict.step.value_or(0));
+    out += fmt::format("  {:<{}} {}", verdict.property, width, paint(state, colour_of(state)));
+    if (!verdict.holds) {
+      out += fmt::format(": {}", verdict.why);
+      if (verdict.step) out += fmt::format(" (step {})", *verdict.step);
+    }
     out += '\n';
   }
   if (!judged.report.broken.empty())
@@ -134,35 +165,41 @@ std::string report_json(const RunFacts& facts, const std::string& variant, const
     }
     properties[verdict.property] = property;
   }
-  Json order = Json::array();
-  for (NodeId node : summary.entries) order.push_back(node.value);
-  const Json report = {
-      {"protocol", entry.name},
-      {"variant", variant},
-      {"nodes", options.nodes},
-      {"seed", options.seed},
-      {"delay", options.delay.usual.to_string()},
-      {"faults", options.faults.to_string()},
-      {"beyond_assumptions", beyond},
-      {"entries", order},
-      {"messages", {{"total", judged.report.messages}, {"by_type", judged.report.sent}}},
-      {"messages_per_entry", per_entry(judged.report.messages, summary.entries.size())},
-      {"application_messages", judged.report.application_messages},
-      {"lost", judged.report.lost},
-      {"duplicated", judged.report.duplicated},
-      {"held_back", judged.report.held_back},
-      {"client_delay", spread_json(summary.client_delay)},
-      {"response", spread_json(summary.response)},
-      {"synchronisation_delay", spread_json(summary.synchronisation_delay)},
-      {"throughput", summary.throughput()},
-      {"steps", judged.report.steps},
-      {"ticks", judged.report.end.count},
-      {"quiet", judged.report.quiet},
-      {"steps_per_second", static_cast<double>(judged.report.steps) / std::max(judged.seconds, 1e-9)},
-      {"properties", properties},
-      {"broken", judged.report.broken.empty() ? Json() : Json(judged.report.broken)},
-      {"failure", judged.failure ? Json(*judged.failure) : Json()},
-      {"replay", replay}};
+  Json report = {{"protocol", entry.name},
+                 {"variant", variant},
+                 {"nodes", options.nodes},
+                 {"seed", options.seed},
+                 {"delay", options.delay.usual.to_string()},
+                 {"faults", options.faults.to_string()},
+                 {"beyond_assumptions", beyond}};
+  report["messages"] = {{"total", judged.report.messages}, {"by_type", judged.report.sent}};
+  if (entry.claims) {
+    Json order = Json::array();
+    for (NodeId node : summary.entries) order.push_back(node.value);
+    report["entries"] = order;
+    report["messages_per_entry"] = per_entry(judged.report.messages, summary.entries.size());
+    report["client_delay"] = spread_json(summary.client_delay);
+    report["response"] = spread_json(summary.response);
+    report["synchronisation_delay"] = spread_json(summary.synchronisation_delay);
+    report["throughput"] = summary.throughput();
+  }
+  Json found = Json::object();
+  for (const trace::Fact& fact : judged.facts) found[fact.name] = Json::parse(fact.json);
+  if (!found.empty()) report["facts"] = found;
+  report["application_messages"] = judged.report.application_messages;
+  report["lost"] = judged.report.lost;
+  report["duplicated"] = judged.report.duplicated;
+  report["held_back"] = judged.report.held_back;
+  report["bounced"] = judged.report.bounced;
+  report["rounds"] = judged.report.rounds;
+  report["steps"] = judged.report.steps;
+  report["ticks"] = judged.report.end.count;
+  report["quiet"] = judged.report.quiet;
+  report["steps_per_second"] = static_cast<double>(judged.report.steps) / std::max(judged.seconds, 1e-9);
+  report["properties"] = properties;
+  report["broken"] = judged.report.broken.empty() ? Json() : Json(judged.report.broken);
+  report["failure"] = judged.failure ? Json(*judged.failure) : Json();
+  report["replay"] = replay;
   return report.dump(2);
 }
 

@@ -8,6 +8,7 @@ enum class Links {
   reliable_fifo,       // every message arrives once, in sending order per pair of nodes
   reliable_unordered,  // every message arrives once
   lossy,               // messages may be lost, duplicated, overtaken
+  none,                // no messages: the processes share registers
 };
 
 enum class Crashes {

@@ -170,7 +170,7 @@ TEST(Codec, RefusesALongerSpellingOfANumber) {
 TEST(Codec, RefusesFlagsAndEnumeratorsThatDoNotExist) {
   EXPECT_EQ(refusal<bool>({2}), DecodeError::unknown_tag);
   EXPECT_EQ(refusal<std::optional<bool>>({2, 1}), DecodeError::unknown_tag);
-  EXPECT_EQ(refusal<Links>({3}), DecodeError::unknown_tag);
+  EXPECT_EQ(refusal<Links>({4}), DecodeError::unknown_tag);
   EXPECT_EQ(refusal<Links>({0x80, 0x02}), DecodeError::unknown_tag);
 }
 

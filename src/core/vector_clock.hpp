@@ -25,6 +25,20 @@ struct VectorClock {
       ours = std::max(ours, count);
     }
   }
+
+  // No entry is greater than the other's.
+  bool within(const VectorClock& other) const {
+    return std::ranges::all_of(counts, [&](const auto& entry) { return entry.second <= other[entry.first]; });
+  }
+  // Of two events, the one with this time happened before the one with the other.
+  bool before(const VectorClock& other) const { return within(other) && !other.within(*this); }
+  bool concurrent(const VectorClock& other) const { return !within(other) && !other.within(*this); }
+  // How many events causally precede the event of this time.
+  std::uint64_t predecessors() const {
+    std::uint64_t sum = 0;
+    for (const auto& [node, count] : counts) sum += count;
+    return sum == 0 ? 0 : sum - 1;
+  }
 };
 
 template <class K, class V, std::size_t N>

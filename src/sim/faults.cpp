@@ -50,10 +50,14 @@ Faults Faults::allowed_by(const Assumptions& assumes) {
   if (assumes.timing == Timing::asynchronous) {
     // Without bounds a standing process, a cut that heals and a wrong clock are only slowness: over
     // reliable links what a cut holds back arrives when it heals.
-    faults.pause = faults.partition = faults.drift = faults.jump = true;
-    faults.slow = usual_rate;
+    faults.pause = true;
+    if (assumes.links != Links::none) {
+      faults.partition = faults.drift = faults.jump = true;
+      faults.slow = usual_rate;
+    }
   }
-  if (assumes.links != Links::reliable_fifo) faults.reorder = usual_rate;
+  if (assumes.links == Links::reliable_unordered || assumes.links == Links::lossy)
+    faults.reorder = usual_rate;
   if (assumes.links == Links::lossy) faults.loss = faults.duplicate = usual_rate;
   if (assumes.crashes != Crashes::none) faults.crash = true;
   if (assumes.crashes == Crashes::recover) faults.unsynced = true;

@@ -45,6 +45,7 @@ struct Options {
   std::uint64_t step_limit = 50'000'000;
   std::uint32_t round_limit = 10'000;
   Ticks until = {};  // a protocol that never rests ends so long after the faults; 0: when clients are content
+  Ticks patience = {};  // and is given up if they are not by then; 0: long after they should be
   bool run_on = false;  // go on to the step limit although every client is content
   bool record = false;  // write down everything that was done to the run
 };

@@ -29,6 +29,7 @@ class World {
         cluster_(options.members ? *options.members : members_for<P>(options.nodes), setup, observer) {
     flags_.resize(cluster_.size());
     content_.resize(cluster_.size(), true);
+    planned_.resize(cluster_.size());
     if (options_.ranked || InRounds<P>) rank_bits_ = 2;
     if (options_.faults.unsynced && options_.sync_ticks == 0) options_.sync_ticks = 5;
     fifo_ = P::assumes.links == Links::reliable_fifo && !options.break_fifo;
@@ -73,24 +74,31 @@ class World {
       for (const Action& action : *options_.script) report_.window = std::max(report_.window, action.at);
     } else {
       const CrashPlan crashes = {P::assumes.crashes == Crashes::stop, options_.most_crashes};
-      const Script plan =
-          plan_faults(options_.faults, cluster_.all(), report_.window, options_.seed, crashes);
-      for (const Action& action : plan) schedule(action);
+      Script plan = plan_faults(options_.faults, cluster_.all(), report_.window, options_.seed, crashes);
+      for (Action& action : plan) {
+        // In rounds the moment that matters is the broadcast with which one begins.
+        if (InRounds<P> && action.what == Action::What::crash)
+          action.at.count -= action.at.count % round_length;
+        schedule(action);
+      }
       for (const std::uint32_t i : starters()) {
         cluster_.client(i).wishes = options_.entries;
         account(i);
         plan_client(i);
       }
     }
+    // Some wait for an outcome without having asked for anything.
+    for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
+      if (!cluster_.is_server(i)) account(i);
+    }
     if (options_.faults.any() || options_.script)
       push(report_.window.count + 1, Rank::other, {.kind = Event::Kind::heal_all});
     if constexpr (InRounds<P>) push(0, Rank::other, {.kind = Event::Kind::round});
     // For protocols that never come to rest: long after everybody should have been served.
-    deadline_ = options_.until.count > 0
-                    ? report_.window + options_.until
-                    : report_.window + Ticks{1000 * (1 + fault_window(options_).count) +
-                                             1000ull * options_.nodes *
-                                                 std::max<std::uint64_t>(1, options_.delay.usual.mean())};
+    Ticks patience = {1000 * (1 + fault_window(options_).count) +
+                      1000ull * options_.nodes * std::max<std::uint64_t>(1, options_.delay.usual.mean())};
+    if (options_.patience.count > 0) patience = options_.patience;
+    deadline_ = report_.window + (options_.until.count > 0 ? options_.until : patience);
   }
 
   void set_header(trace::Header header) {
@@ -238,7 +246,7 @@ class World {
   // Carries out what a step asked for.
   void settle(std::uint32_t i, std::uint64_t first_id) {
     if (any_dying_) [[unlikely]] {
-      if (extra(i).dying) return die(i, first_id);
+      if (extra(i).dying && breaks_off_) return die(i, first_id);
     }
     if constexpr (!std::same_as<Durable, NoDurable>) {
       if (persist(i, first_id)) return after_sends(i);
@@ -355,9 +363,11 @@ class World {
   void begin_round() {
     report_.rounds++;
     round_end_ = now_.count + round_length;
+    breaks_off_ = true;
     for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
       if (flags_[i] == 0) settle(i, cluster_.begin_round(out_, i, now_, report_.rounds));
     }
+    breaks_off_ = !InRounds<P>;
     if ((discontent_ > 0 || actions_left_ > 0) && report_.rounds < options_.round_limit)
       push(round_end_, Rank::other, {.kind = Event::Kind::round});
   }
@@ -516,7 +526,9 @@ class World {
 
   [[gnu::noinline]] void plan_client(std::uint32_t i) {
     auto& client = cluster_.client(i);
-    if (!client.next()) return;
+    // Whoever has something in mind already is woken for that, and need not be woken twice.
+    if (planned_[i] || !client.next()) return;
+    planned_[i] = true;
     std::uint64_t pause = 0;
     if (client.holding()) {
       if (options_.script && !extra(i).holds.empty()) {
@@ -532,6 +544,7 @@ class World {
   }
 
   [[gnu::flatten]] void wake(std::uint32_t i) {
+    planned_[i] = false;
     const auto command = cluster_.client(i).next();
     if (!command) return;
     const bool asks = !cluster_.client(i).holding();
@@ -543,8 +556,8 @@ class World {
            .amount = static_cast<std::int64_t>(hold_of(i, cluster_.client(i).requests + 1))});
     settle(i, cluster_.command(out_, i, now_, *command));
     account(i);
-    if (!asks) return plan_client(i);
-    if (options_.chatter > 0 && !options_.script) chat(i);
+    plan_client(i);
+    if (asks && options_.chatter > 0 && !options_.script) chat(i);
   }
 
   // Some requests are followed by a word to somebody else: that is how one request happens before another.
@@ -712,6 +725,7 @@ class World {
     ++node.incarnation;
     node.down_forever = action.forever;
     cluster_.client(i).crash();
+    planned_[i] = false;
     account(i);
     cluster_.befall(trace::Kind::crash, i, now_);
     announce(i, true);
@@ -838,8 +852,10 @@ class World {
   std::array<std::uint64_t, std::variant_size_v<Message>> counts_{};
   std::vector<std::uint8_t> flags_;    // per node: crashed, paused
   std::vector<std::uint8_t> content_;  // per node: its client wants nothing
+  std::vector<std::uint8_t> planned_;  // per node: its client will be woken
   unsigned rank_bits_ = 0;
   bool any_dying_ = false;
+  bool breaks_off_ = !InRounds<P>;  // who is dying does so in this step; in rounds, when one begins
   std::uint64_t round_end_ = round_length;
   std::vector<std::unique_ptr<Extra>> extras_;
   std::uint64_t discontent_ = 0;  // clients that still want something

@@ -131,6 +131,8 @@ class SvgDrawing {
     for (const NodeId node : cast_.nodes) lane_of_.emplace(node, lane_of_.size());
     lane_height_ = lane_of_.size() <= 12 ? 64 : 36;
     label_messages_ = cast_.flights.size() <= most_labels;
+    for (const NodeId node : cast_.nodes)
+      left_ = std::max(left_, 20 + 8 * static_cast<double>(columns(label(node))));
   }
 
   std::string draw() {
@@ -148,7 +150,7 @@ class SvgDrawing {
   }
 
  private:
-  static constexpr double left = 56;
+  static constexpr std::size_t longest_label = 24;
   static constexpr double top = 112;  // of the first lifeline
   static constexpr double step_width = 38;
   static constexpr double dot = 4;            // radius of a step
@@ -160,7 +162,13 @@ class SvgDrawing {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  double x(std::size_t row) const { return left + step_width * (static_cast<double>(row) + 0.6); }
+  std::string label(NodeId node) const {
+    const std::string name = cast_.name(node);
+    return columns(name) <= longest_label
+               ? name
+               : fmt::format("{}…", name.substr(0, first_bytes(name, longest_label - 1)));
+  }
+  double x(std::size_t row) const { return left_ + step_width * (static_cast<double>(row) + 0.6); }
   double y(NodeId node) const { return top + lane_height_ * static_cast<double>(lane_of_.at(node)); }
   double right() const { return x(rows_.steps.size()); }
   double bottom() const {
@@ -182,7 +190,11 @@ class SvgDrawing {
     for (const std::string& part : {header_.protocol, header_.variant, header_.world}) {
       if (!part.empty()) out += part + " · ";
     }
-    out += fmt::format("seed {}", header_.seed);
+    if (header_.names.empty()) {
+      out += fmt::format("seed {}", header_.seed);
+    } else {
+      out.resize(out.size() - std::min(out.size(), std::string_view(" · ").size()));  // a log has no seed
+    }
     if (rows_.left_out > 0)
       out +=
           fmt::format(" · the first {} of {} steps", rows_.steps.size(), rows_.steps.size() + rows_.left_out);
@@ -237,7 +249,7 @@ class SvgDrawing {
   std::vector<Span> spans_of_nodes() const {
     std::vector<Span> spans;
     std::map<NodeId, Span> open;
-    for (const NodeId node : cast_.nodes) open[node] = {.node = node, .from_x = left};
+    for (const NodeId node : cast_.nodes) open[node] = {.node = node, .from_x = left_};
     Conditions conditions;
     for (std::size_t row = 0; row < rows_.steps.size(); ++row) {
       const Step& step = *rows_.steps[row];
@@ -293,7 +305,8 @@ class SvgDrawing {
       const Step& step = *rows_.steps[row];
       const Flight* flight = cast_.flight(step);
       if (!flight) continue;
-      if (step.kind == Kind::deliver || step.kind == Kind::hear) draw_delivery(*flight, row);
+      if (step.kind == Kind::deliver || step.kind == Kind::hear || step.kind == Kind::event)
+        draw_delivery(*flight, row);
       if (step.kind == Kind::lose) draw_loss(*flight, row);
       if (step.kind != Kind::duplicate) ended[*step.message] = true;
     }
@@ -305,14 +318,20 @@ class SvgDrawing {
     }
   }
 
+  // Logs of other programs tell that there was a message, not which.
+  static std::string what_of(const Flight& flight) {
+    return flight.sent->what.type.empty() ? "message" : describe(flight.sent->what);
+  }
+
   Point origin(const Flight& flight) const { return {x(flight.row), y(flight.from)}; }
 
   void draw_delivery(const Flight& flight, std::size_t row) {
     const Step& step = *rows_.steps[row];
     const Point begin = origin(flight);
     const Point end = {x(row), y(*step.node)};
-    put("<g><title>{} from {} to {} · t {} to {}</title>", escaped(describe(flight.sent->what)),
-        name_of(flight.from), name_of(flight.sent->to), rows_.steps[flight.row]->at.count, step.at.count);
+    put("<g><title>{} from {} to {} · t {} to {}</title>", escaped(what_of(flight)),
+        escaped(cast_.name(flight.from)), escaped(cast_.name(flight.sent->to)),
+        rows_.steps[flight.row]->at.count, step.at.count);
     draw_line(begin, short_of(begin, end, dot), flight.by_application ? "message application" : "message");
     if (label_messages_ && !flight.by_application) draw_type(begin, end, flight.sent->what.type);
     put("</g>\n");
@@ -336,8 +355,8 @@ class SvgDrawing {
     const Point begin = origin(flight);
     const double towards = y(flight.sent->to) > begin.y ? 1 : -1;
     const Point end = {begin.x + step_width * 0.7, begin.y + towards * lane_height_ * 0.3};
-    put("<g><title>{} from {} to {} · still under way</title>", escaped(describe(flight.sent->what)),
-        name_of(flight.from), name_of(flight.sent->to));
+    put("<g><title>{} from {} to {} · still under way</title>", escaped(what_of(flight)),
+        escaped(cast_.name(flight.from)), escaped(cast_.name(flight.sent->to)));
     draw_line(begin, end, flight.by_application ? "message application pending" : "message pending");
     put("</g>\n");
   }
@@ -383,7 +402,8 @@ class SvgDrawing {
     std::string out =
         fmt::format("t {} · step {}\n{}", step.at.count, step.number, in_words(step, cast_, intruded_upon));
     if (!step.vector.counts.empty()) out += "\nvector clock";
-    for (const auto& [node, count] : step.vector.counts) out += fmt::format(" {}:{}", name_of(node), count);
+    for (const auto& [node, count] : step.vector.counts)
+      out += fmt::format(" {}:{}", cast_.name(node), count);
     return out;
   }
 
@@ -396,13 +416,14 @@ class SvgDrawing {
 
   void draw_names() {
     for (const NodeId node : cast_.nodes)
-      put("<text class='who' x='{:.1f}' y='{:.1f}'>{}</text>\n", left - 8, y(node) + 4, name_of(node));
+      put("<text class='who' x='{:.1f}' y='{:.1f}'>{}</text>\n", left_ - 8, y(node) + 4,
+          escaped(label(node)));
   }
 
   // Steps are evenly spaced, so time is not: each column says its time, if it is new and has room.
   void draw_axis() {
     const double level = bottom() + 32;
-    put("<line class='axis' x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}'/>\n", left, level, right(),
+    put("<line class='axis' x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}'/>\n", left_, level, right(),
         level);
     double free_from = 0;
     for (std::size_t row = 0; row < rows_.steps.size(); ++row) {
@@ -420,6 +441,7 @@ class SvgDrawing {
   Cast cast_;
   std::map<NodeId, std::size_t> lane_of_;
   double lane_height_ = 64;
+  double left_ = 56;  // where the lifelines begin
   bool label_messages_ = true;
   std::string out_;
 };

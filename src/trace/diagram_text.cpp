@@ -108,6 +108,7 @@ class TextDrawing {
  private:
   static constexpr std::size_t most_spacing = 6;
   static constexpr std::size_t least_spacing = 2;  // a step and the head of the arrow that comes to it
+  static constexpr std::size_t longest_label = 16;
   static constexpr std::size_t wanted_words = 48;  // lanes move closer together to leave so much room …
   static constexpr std::size_t least_words = 24;   // … and this much they must leave
 
@@ -115,17 +116,25 @@ class TextDrawing {
   std::size_t margin() const { return time_width_ + 2; }
   std::size_t column(NodeId node) const { return lane_of_.at(node) * spacing_; }
 
+  // Foreign names may be of any length and hold anything.
+  std::string label(NodeId node) const {
+    std::string name = cut_to(cast_.name(node), longest_label, glyphs_.ellipsis);
+    std::ranges::replace_if(name, is_control, ' ');
+    return name;
+  }
+
   // Names that are wider than a lane take turns on several lines.
   std::string labels() const {
-    const std::size_t widest = cast_.nodes.empty() ? 0 : name_of(cast_.nodes.max()).size();
+    std::size_t widest = 0;
+    for (const auto& [node, lane] : lane_of_) widest = std::max(widest, columns(label(node)));
     const std::size_t lines = std::max<std::size_t>(1, (widest + spacing_) / spacing_);
     std::string out;
     for (std::size_t line = 0; line < lines; ++line) {
       std::string text = line == 0 ? fmt::format("{:>{}}", "time", time_width_) : "";
       for (const auto& [node, lane] : lane_of_) {
         if (lane % lines != line) continue;
-        text.resize(margin() + column(node), ' ');
-        text += name_of(node);
+        text.append(margin() + column(node) - columns(text), ' ');
+        text += label(node);
       }
       if (!text.empty()) out += text + '\n';
     }

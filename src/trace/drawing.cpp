@@ -75,7 +75,7 @@ std::string message_in_words(const Step& step, const Cast& cast) {
   const Flight* flight = cast.flight(step);
   if (!flight) return step.message ? fmt::format("message {}", *step.message) : "a message";
   const std::string what = flight->by_application ? "message" : flight->sent->what.type;
-  return fmt::format("{} from {} to {}", what, name_of(flight->from), name_of(flight->sent->to));
+  return fmt::format("{} from {} to {}", what, cast.name(flight->from), cast.name(flight->sent->to));
 }
 
 std::string command_in_words(const Step& step) {
@@ -84,18 +84,28 @@ std::string command_in_words(const Step& step) {
   return "is asked: " + describe(step.input);
 }
 
+// reads k = 2, writes b[1] := 0
+std::string access_in_words(const Step& step) {
+  const Json access = Json::parse(step.input.content, nullptr, false);
+  if (!access.is_object() || !access.contains("register") || !access.contains("value")) return "goes on";
+  const std::string what = compact(access["register"]);
+  const std::string value = compact(access["value"]);
+  if (step.input.type == "read") return fmt::format("reads {} = {}", what, value);
+  return fmt::format("{} {} := {}", step.input.type == "begin" ? "begins" : "writes", what, value);
+}
+
 std::string with_reason(std::string text, const std::string& reason) {
   return reason.empty() ? text : fmt::format("{} ({})", text, reason);
 }
 
 // What came in, without the node's name.
-std::string input_in_words(const Step& step) {
-  const std::string from = step.from ? " from " + name_of(*step.from) : "";
+std::string input_in_words(const Step& step, const Cast& cast) {
+  const std::string from = step.from ? " from " + cast.name(*step.from) : "";
   switch (step.kind) {
     case Kind::start: return "starts";
     case Kind::command: return command_in_words(step);
     case Kind::deliver: return fmt::format("gets {}{}", describe(step.input), from);
-    case Kind::tell: return step.sends.empty() ? "tells nobody" : "tells " + name_of(step.sends.front().to);
+    case Kind::tell: return step.sends.empty() ? "tells nobody" : "tells " + cast.name(step.sends.front().to);
     case Kind::hear: return "hears" + from;
     case Kind::bounce: return fmt::format("gets {} back", describe(step.input));
     case Kind::round: return "begins round " + step.input.type;
@@ -106,6 +116,7 @@ std::string input_in_words(const Step& step) {
     case Kind::pause: return with_reason("stands still", step.input.type);
     case Kind::resume: return with_reason("goes on", step.input.type);
     case Kind::clock: return "has its clock changed: " + step.input.type;
+    case Kind::access: return access_in_words(step);
     default: return step.input.type;
   }
 }
@@ -151,7 +162,7 @@ Rows first_rows(const std::vector<Step>& steps, std::size_t most) {
 
 // The header may name no nodes, or a damaged trace more than the header; whoever acts gets a lane.
 Cast cast_of(const Header& header, const std::vector<const Step*>& rows) {
-  Cast cast = {.nodes = header.nodes};
+  Cast cast = {.nodes = header.nodes, .names = header.names};
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const Step& step = *rows[row];
     if (step.node) cast.nodes.insert(*step.node);
@@ -201,6 +212,11 @@ NodeSet Conditions::intruded_upon_by(const Step& step) const {
   return others;
 }
 
+std::string Cast::name(NodeId node) const {
+  const auto found = names.find(node);
+  return found == names.end() ? name_of(node) : found->second;
+}
+
 std::string name_of(NodeId node) { return fmt::format("p{}", node.value); }
 
 // p1, p2, p3; long runs as p1–p9.
@@ -219,7 +235,8 @@ std::string names_of(const NodeSet& nodes) {
 
 std::string in_words(const Step& step, const Cast& cast, const NodeSet& intruded_upon) {
   if (!step.node) return link_step_in_words(step, cast);
-  std::string out = name_of(*step.node) + ' ' + input_in_words(step);
+  if (step.kind == Kind::event) return fmt::format("{}: {}", cast.name(*step.node), step.input.type);
+  std::string out = cast.name(*step.node) + ' ' + input_in_words(step, cast);
   for (const Item& event : step.events) out += ", " + event_in_words(event);
   if (!intruded_upon.empty())
     out += fmt::format(" although {} {} inside", names_of(intruded_upon),

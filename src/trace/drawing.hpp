@@ -22,7 +22,9 @@ struct Flight {
 struct Cast {
   NodeSet nodes = {};
   std::unordered_map<std::uint64_t, Flight> flights = {};  // by message id
+  std::map<NodeId, std::string> names = {};                // of those that are not p1, p2, …
 
+  std::string name(NodeId node) const;
   const Flight* flight(const Step& step) const {
     const auto found = step.message ? flights.find(*step.message) : flights.end();
     return found == flights.end() ? nullptr : &found->second;
@@ -71,6 +73,15 @@ inline bool begins_character(char byte) { return (static_cast<unsigned char>(byt
 // Every character counts as one column: true for all that we draw ourselves.
 inline std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+// How many bytes the first characters take.
+inline std::size_t first_bytes(std::string_view text, std::size_t characters) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if (begins_character(text[at]) && characters-- == 0) break;
+  }
+  return at;
 }
 
 // Not for terminals, and not for XML.

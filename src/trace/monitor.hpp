@@ -1,5 +1,6 @@
 // An observer that judges: which properties of its family held in the run, and what else there is to say.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,28 @@ struct Fact {
   std::string json;  // the value for programs
 };
 
+// Something that is easier to see than to read: a value over time, with the bound it claims.
+struct Chart {
+  struct Point {
+    double x = 0;
+    double y = 0;
+    double bound = 0;  // y should lie between -bound and bound
+  };
+  struct Curve {
+    std::string name;
+    std::vector<Point> points;
+  };
+  std::string title;
+  std::string x;  // labels of the axes
+  std::string y;
+  std::vector<Curve> curves;
+};
+
 class Monitor : public Observer {
  public:
   virtual std::vector<Verdict> verdicts() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
+  virtual std::optional<Chart> chart() const { return std::nullopt; }
 };
 
 }  // namespace conclave::trace

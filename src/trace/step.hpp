@@ -2,6 +2,7 @@
 // else, so they work alike on simulated, checked and production runs. docs/trace.md describes the JSON.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ enum class Kind : std::uint8_t {
   duplicate,  // a message will arrive twice; no node's step
   bounce,     // a message comes back: its receiver is down
   round,      // a synchronous round begins
+  access,     // a shared register is read or written
+  event,      // whatever the log of another program says
 };
 
 struct Item {
@@ -70,6 +73,7 @@ struct Header {
   std::string world = {};
   NodeSet nodes = {};
   std::uint64_t seed = 0;
+  std::map<NodeId, std::string> names = {};  // where nodes have names of their own; not written to files
 };
 
 // How it ended.

@@ -62,7 +62,7 @@ for header in src/protocols/*/*.hpp; do
   name=$(basename "$header" .hpp)
   [ "$name" = spec ] && continue
   [ -f "src/protocols/$family/${name}_test.cpp" ] || complain "$header: no unit test beside it"
-  grep -q '^static_assert(Protocol<' "$header" || continue
+  grep -qE '^static_assert\((Protocol|Program)<' "$header" || continue
   [ -f "src/catalogue/$family/$name.cpp" ] || complain "$header: no row in src/catalogue/$family"
   grep -q "begin_twins($name " "tests/broken/twins/$family.cmake" || complain "$header: no broken twins"
 done
