@@ -5,6 +5,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/entry.hpp"
+#include "catalogue/registers/bind.hpp"
 
 namespace conclave::broken {
 
@@ -23,6 +24,13 @@ template <Protocol P, typename P::Setup (*setup)(const catalogue::Setting&)>
 Twin make_twin(const char* original, const char* name, const char* what) {
   Twin twin = {name, what, *catalogue::find(original)};
   catalogue::bind_world<P, setup>(twin.entry);
+  return twin;
+}
+
+template <Program P, typename P::Setup (*setup)(const catalogue::Setting&)>
+Twin make_twin(const char* original, const char* name, const char* what) {
+  Twin twin = {name, what, *catalogue::find(original)};
+  catalogue::bind_registers<P, setup>(twin.entry);
   return twin;
 }
 
