@@ -1,6 +1,8 @@
 // Election as its users see it: somebody starts one, and everybody is told who leads.
 // One statement of the problem covers every algorithm of this folder.
 #pragma once
+#include <compare>
+#include <cstdint>
 #include <optional>
 #include <variant>
 
@@ -24,9 +26,22 @@ struct Elected {
   bool operator==(const Elected&) const = default;
 };
 
+// Where links break there is a leader in every part: processes form groups, each with its own. Numbers grow,
+// so that a resource that remembers the greatest it has seen can refuse the leader of an older group.
+struct Group {
+  std::uint64_t number = 0;
+  NodeId founder = {};
+  auto operator<=>(const Group&) const = default;
+};
+struct Joined {
+  NodeId leader = {};
+  Group group = {};
+  bool operator==(const Joined&) const = default;
+};
+
 struct Spec {
   using Command = std::variant<Start>;
-  using Event = std::variant<Participating, Elected>;
+  using Event = std::variant<Participating, Elected, Joined>;
 
   // Starts elections of its own accord, and whenever it hears that the leader it knows is down.
   struct Client {
@@ -60,6 +75,9 @@ struct Spec {
         participating = false;
         leader = elected->leader;
         bereaved = down.contains(elected->leader);  // it won and died before we heard of it
+      } else if (const auto* joined = std::get_if<Joined>(&event)) {
+        participating = false;
+        leader = joined->leader;
       } else {
         participating = true;
         leader.reset();
