@@ -1,7 +1,14 @@
+#include "catalogue/log/rows.hpp"
+
 #include "catalogue/families.hpp"
+#include "trace/log_monitor.hpp"
 
 namespace conclave::catalogue {
 
-std::vector<Entry> log_rows() { return {}; }
+std::vector<Entry> log_rows() { return {multi_paxos()}; }
+
+std::unique_ptr<trace::Monitor> log_monitor(const sim::Options&, const Setting&) {
+  return std::make_unique<trace::LogMonitor>();
+}
 
 }  // namespace conclave::catalogue

@@ -1,0 +1,76 @@
+// Watches a run of a protocol that replicates a log: are the properties kept, and what did a command cost?
+//
+//   agreement    no two announcements of the same place differ, whoever makes them
+//   integrity    every command in the log was proposed before, and none has two places
+//   order        every node announces the places 1, 2, 3, … without a gap; one that comes back after a
+//                crash may begin again anywhere up to where it was
+//   termination  whoever proposed a command and did not crash since has announced it by the end of the run
+#pragma once
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "trace/monitor.hpp"
+#include "trace/mutex_monitor.hpp"
+
+namespace conclave::trace {
+
+class LogMonitor : public Monitor {
+ public:
+  struct Summary {
+    std::uint64_t proposals = 0;
+    std::uint64_t commands = 0;                       // different ones in the log
+    std::uint64_t length = 0;                         // the last place that anybody announced
+    std::map<std::string, std::uint64_t> sent;        // messages by type
+    std::uint64_t messages = 0;                       // their sum
+    std::vector<NodeId> leaders;                      // in the order in which they took the lead
+    MutexMonitor::Spread delay;                       // from a proposal until its proposer announces it
+    std::map<NodeId, MutexMonitor::Spread> delay_of;  // … by proposer
+  };
+
+  void see(const Step& step) override;
+  void end(const End& end) override;
+  bool wants_vectors() const override { return false; }
+
+  const Summary& summary() const { return summary_; }
+  // All four, in the order of the list above.
+  std::vector<Verdict> verdicts() const override { return {agreement_, integrity_, order_, termination_}; }
+  std::vector<Fact> facts() const override;
+
+ private:
+  struct Command {
+    std::uint64_t client = 0;
+    std::uint64_t serial = 0;
+    std::uint64_t value = 0;
+    auto operator<=>(const Command&) const = default;
+  };
+  struct Pending {
+    Command command;
+    Ticks at = {};
+    std::uint64_t step = 0;
+  };
+  struct Place {
+    std::optional<Command> command;
+    NodeId by = {};  // who announced it first
+  };
+  // How far a node has announced the log.
+  struct Reader {
+    std::uint64_t last = 0;
+    bool came_back = false;
+  };
+
+  void propose(const Step& step);
+  void commit(const Step& step, const Item& committed);
+  void keep_order(const Step& step, std::uint64_t index);
+  void place(const Step& step, std::uint64_t index, const std::optional<Command>& command);
+
+  std::map<Command, std::uint64_t> proposed_;  // with the place that it has, 0 before
+  std::map<NodeId, Pending> pending_;
+  std::map<NodeId, Reader> readers_;
+  std::map<std::uint64_t, Place> log_;
+  Summary summary_;
+  Verdict agreement_{"agreement"}, integrity_{"integrity"}, order_{"order"}, termination_{"termination"};
+};
+
+}  // namespace conclave::trace

@@ -1,0 +1,142 @@
+#include "trace/log_monitor.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace conclave::trace {
+namespace {
+
+// Directs the monitor by hand, as a trace would.
+class Story {
+ public:
+  void propose(std::uint32_t node, std::uint64_t serial) {
+    step(Kind::command, node).input = {"Propose", fmt::format("{{\"serial\":{},\"value\":7}}", serial)};
+    tell();
+  }
+  void commit(std::uint32_t node, std::uint64_t index, std::uint32_t client, std::uint64_t serial) {
+    step(Kind::deliver, node)
+        .events.push_back({"Committed", fmt::format("{{\"index\":{},\"entry\":{{\"client\":{},\"serial\":{},"
+                                                    "\"value\":7}}}}",
+                                                    index, client, serial)});
+    tell();
+  }
+  void commit_nothing(std::uint32_t node, std::uint64_t index) {
+    step(Kind::deliver, node)
+        .events.push_back({"Committed", fmt::format("{{\"index\":{},\"entry\":null}}", index)});
+    tell();
+  }
+  void befall(Kind kind, std::uint32_t node) {
+    step(kind, node);
+    tell();
+  }
+  void lead(std::uint32_t node) {
+    step(Kind::deliver, node).events.push_back({"Leading", "{\"term\":1}"});
+    step_.sends.push_back({{1}, 1, {"Heartbeat", {}}});
+    tell();
+  }
+  bool holds(const std::string& property) const {
+    LogMonitor copy = monitor_;
+    copy.end({});
+    for (const Verdict& verdict : copy.verdicts()) {
+      if (verdict.property == property) return verdict.holds;
+    }
+    ADD_FAILURE() << "no property " << property;
+    return false;
+  }
+  const LogMonitor& monitor() const { return monitor_; }
+
+ private:
+  Step& step(Kind kind, std::uint32_t node) {
+    step_ = {.number = ++number_, .at = {number_ * 10}, .kind = kind, .node = NodeId{node}};
+    return step_;
+  }
+  void tell() { monitor_.see(step_); }
+
+  Step step_;
+  LogMonitor monitor_;
+  std::uint64_t number_ = 0;
+};
+
+TEST(LogMonitor, IsContentWithALogThatAllShare) {
+  Story story;
+  story.lead(1);
+  story.propose(1, 1);
+  story.propose(2, 1);
+  for (std::uint32_t node : {1u, 2u}) {
+    story.commit(node, 1, 2, 1);
+    story.commit_nothing(node, 2);
+    story.commit(node, 3, 1, 1);
+  }
+  for (const char* property : {"agreement", "integrity", "order", "termination"})
+    EXPECT_TRUE(story.holds(property)) << property;
+  const auto& summary = story.monitor().summary();
+  EXPECT_EQ(summary.commands, 2u);
+  EXPECT_EQ(summary.length, 3u);
+  EXPECT_EQ(summary.leaders, std::vector<NodeId>{{1}});
+  EXPECT_EQ(summary.delay.count, 2u);
+  EXPECT_EQ(story.monitor().facts()[1].text, "0.5");
+}
+
+TEST(LogMonitor, SeesTwoCommandsAtOnePlace) {
+  Story story;
+  story.propose(1, 1);
+  story.propose(2, 1);
+  story.commit(1, 1, 1, 1);
+  story.commit(2, 1, 2, 1);
+  EXPECT_FALSE(story.holds("agreement"));
+}
+
+TEST(LogMonitor, SeesACommandWhereAnotherSawNothing) {
+  Story story;
+  story.propose(1, 1);
+  story.commit_nothing(2, 1);
+  story.commit(1, 1, 1, 1);
+  EXPECT_FALSE(story.holds("agreement"));
+}
+
+TEST(LogMonitor, SeesWhatNobodyProposed) {
+  Story story;
+  story.commit(1, 1, 2, 1);
+  EXPECT_FALSE(story.holds("integrity"));
+}
+
+TEST(LogMonitor, SeesACommandAtTwoPlaces) {
+  Story story;
+  story.propose(1, 1);
+  story.commit(1, 1, 1, 1);
+  story.commit(1, 2, 1, 1);
+  EXPECT_FALSE(story.holds("integrity"));
+  EXPECT_TRUE(story.holds("agreement"));
+}
+
+TEST(LogMonitor, SeesAGap) {
+  Story story;
+  story.commit_nothing(1, 1);
+  story.commit_nothing(1, 3);
+  EXPECT_FALSE(story.holds("order"));
+}
+
+TEST(LogMonitor, OnlyWhoCrashedMayBeginAgain) {
+  Story story;
+  story.commit_nothing(1, 1);
+  story.commit_nothing(1, 2);
+  story.befall(Kind::crash, 1);
+  story.befall(Kind::recover, 1);
+  story.commit_nothing(1, 1);
+  story.commit_nothing(1, 2);
+  EXPECT_TRUE(story.holds("order"));
+  story.commit_nothing(1, 1);
+  EXPECT_FALSE(story.holds("order"));
+}
+
+TEST(LogMonitor, WhoStaysUpMustSeeItsCommand) {
+  Story story;
+  story.propose(1, 1);
+  story.commit(2, 1, 1, 1);
+  EXPECT_FALSE(story.holds("termination"));
+  story.befall(Kind::crash, 1);
+  EXPECT_TRUE(story.holds("termination"));
+}
+
+}  // namespace
+}  // namespace conclave::trace
