@@ -4,9 +4,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <vector>
 
 #include "core/codec.hpp"
 #include "core/vector_clock.hpp"
+#include "protocols/causality/global_snapshot.hpp"
+#include "protocols/consensus/paxos.hpp"
+#include "protocols/election/all_to_all.hpp"
+#include "protocols/election/bully_polite.hpp"
+#include "protocols/election/chang_roberts.hpp"
+#include "protocols/election/invitation.hpp"
+#include "protocols/election/ring_list.hpp"
+#include "protocols/log/multi_paxos.hpp"
 #include "protocols/mutex/bakery_messages.hpp"
 #include "protocols/mutex/carvalho_roucairol.hpp"
 #include "protocols/mutex/central_server.hpp"
@@ -17,6 +26,8 @@
 #include "protocols/mutex/ricart_agrawala.hpp"
 #include "protocols/mutex/ricart_agrawala_just_released.hpp"
 #include "protocols/mutex/token_ring.hpp"
+#include "protocols/timesync/berkeley.hpp"
+#include "protocols/timesync/cristian.hpp"
 
 namespace {
 
@@ -34,17 +45,34 @@ void decode_one(Input bytes) {
   std::abort();
 }
 
-// New types go to the end: the corpus counts them from the front.
+using Decode = void (*)(Input);
+
 template <class... P>
-constexpr auto targets() {
-  return std::array{&decode_one<NodeSet>, &decode_one<VectorClock>, &decode_one<typename P::Message>...,
-                    &decode_one<P>...};
+std::vector<Decode> messages_of() {
+  return {&decode_one<typename P::Message>...};
+}
+template <class... P>
+std::vector<Decode> states_of() {
+  return {&decode_one<P>...};
 }
 
-constexpr auto table =
-    targets<mutex::BakeryMessages, mutex::CarvalhoRoucairol, mutex::CentralServer, mutex::CentralToken,
-            mutex::Lamport, mutex::Maekawa, mutex::MaekawaDeadlockFree, mutex::RicartAgrawala,
-            mutex::RicartAgrawalaJustReleased, mutex::TokenRing>();
+// New types go to the end: the corpus counts them from the front.
+std::vector<Decode> all_targets() {
+  std::vector<Decode> all = {&decode_one<NodeSet>, &decode_one<VectorClock>};
+  const auto add = [&](const std::vector<Decode>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(messages_of<mutex::BakeryMessages, mutex::CarvalhoRoucairol, mutex::CentralServer, mutex::CentralToken,
+                  mutex::Lamport, mutex::Maekawa, mutex::MaekawaDeadlockFree, mutex::RicartAgrawala,
+                  mutex::RicartAgrawalaJustReleased, mutex::TokenRing>());
+  add(states_of<mutex::BakeryMessages, mutex::CarvalhoRoucairol, mutex::CentralServer, mutex::CentralToken,
+                mutex::Lamport, mutex::Maekawa, mutex::MaekawaDeadlockFree, mutex::RicartAgrawala,
+                mutex::RicartAgrawalaJustReleased, mutex::TokenRing>());
+  add(messages_of<election::AllToAll, election::ChangRoberts, election::RingList, election::Bully,
+                  election::BullyPolite, election::Invitation, consensus::Paxos, log::MultiPaxos,
+                  timesync::Cristian, timesync::Berkeley, causality::GlobalSnapshot>());
+  return all;
+}
+
+const std::vector<Decode> table = all_targets();
 
 }  // namespace
 

@@ -1,11 +1,13 @@
 // Whatever the text, the parsers of what users write return a value or a sentence; and what they accept
-// prints as text that parses to the same. The first byte chooses the parser, the rest is parsed.
+// prints as text that parses to the same. The first byte chooses the parser (L: logs of vector clocks), the
+// rest is parsed.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <string>
 
+#include "causality/log.hpp"
 #include "sim/delay.hpp"
 #include "sim/faults.hpp"
 #include "sim/script.hpp"
@@ -49,6 +51,39 @@ void read_one_trace(const std::string& text) {
   require(again && write(*again) == written, "a trace that was written reads the same");
 }
 
+// Writes what it is shown in ShiViz's usual form.
+std::string written_log(const std::string& text, const causality::LogOptions& options, std::string& error) {
+  std::istringstream in(text);
+  std::ostringstream out;
+  causality::ShivizWriter writer(out);
+  causality::Collector collector;
+  causality::LogTee both({&writer, &collector});
+  const auto summary = causality::read_log(in, {}, options, both);
+  error = summary ? std::string() : summary.error();
+  writer.finish();
+  for (const auto& execution : collector.finish()) {
+    const causality::History& history = execution->history;
+    if (history.flaw()) {
+      require(!causality::in_words(*history.flaw(), execution->names).empty(), "a flaw is said in words");
+    } else {
+      require(history.concurrent_pairs() <= history.events() * history.events(), "pairs are counted");
+      require(history.longest_chain() <= history.events(), "a chain has no event twice");
+    }
+  }
+  return out.str();
+}
+
+// A log that was read and written reads and writes the same. The text may begin with an expression, as such
+// files do.
+void read_one_log(const std::string& text) {
+  std::string error;
+  const std::string written =
+      written_log(text, {.limits = {.line = 4096, .hosts = 16, .host_name = 32}}, error);
+  if (!error.empty()) return;
+  const std::string again = written_log(written, {}, error);
+  require(error.empty() && again == written, "a log that was written reads the same");
+}
+
 void parse_one_delay(const std::string& text) {
   const auto delay = sim::Delay::parse(text);
   if (!delay) return require(!delay.error().empty(), "a delay is refused with a sentence");
@@ -75,6 +110,7 @@ void parse_one_list_of_faults(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
+  if (data[0] == 'L') return read_one_log(text), 0;
   switch (data[0] % 4) {
     case 0: parse_one_script(text); break;
     case 1: read_one_trace(text); break;
