@@ -1,10 +1,12 @@
 // conclave sim: run one algorithm in the simulated world.
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "catalogue/judge.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "plot/figure.hpp"
 #include "sim/seeds.hpp"
 #include "trace/diagram.hpp"
 #include "trace/json.hpp"
@@ -16,11 +18,15 @@ namespace {
 struct Flags {
   std::string name;
   std::string variant = "canonical";
-  std::int64_t nodes = 5;
-  std::int64_t entries = 3;
-  std::string think = "uniform:0-100";
-  std::string hold = "uniform:1-20";
-  std::string delay = "uniform:5-15";
+  // What is not given is as the algorithm's runs usually have it.
+  std::optional<std::int64_t> nodes;
+  std::optional<std::int64_t> entries;
+  std::optional<std::int64_t> starters;
+  std::optional<std::int64_t> until;
+  std::optional<std::string> think;
+  std::optional<std::string> hold;
+  std::optional<std::string> delay;
+  std::vector<std::string> set;
   std::string faults = "none";
   std::string script;
   double chatter = 0;
@@ -30,6 +36,7 @@ struct Flags {
   std::int64_t jobs = 2;
   std::string trace;
   std::string svg;
+  std::string plot;
   std::string save_script;
   bool diagram = false;
   bool json = false;
@@ -38,6 +45,7 @@ struct Flags {
 };
 
 constexpr std::int64_t most_entries = 1'000'000;
+constexpr std::int64_t most_ticks = std::int64_t{1} << 50;
 
 // What to run, once the flags have been found right.
 struct Plan {
@@ -54,6 +62,32 @@ std::expected<sim::Delay, std::string> duration(const std::string& text, const c
   return *delay;
 }
 
+// name=value; what is wrong with it, if anything is.
+std::optional<std::string> set_parameter(const catalogue::Entry& entry, catalogue::Setting& setting,
+                                         const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos) return fmt::format("--set {}: write name=value", assignment);
+  const std::string name = assignment.substr(0, equals);
+  const std::string value = assignment.substr(equals + 1);
+  const auto known = std::ranges::find(entry.parameters, name, &catalogue::Parameter::name);
+  if (known == entry.parameters.end()) {
+    std::string names;
+    for (const auto& parameter : entry.parameters) names += fmt::format(", {}", parameter.name);
+    return fmt::format("--set {}: {} {}", assignment, entry.name,
+                       names.empty() ? "has no parameters" : "knows " + names.substr(2));
+  }
+  if (known->most >= known->least) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc{} || end != value.data() + value.size() || number < known->least ||
+        number > known->most)
+      return fmt::format("--set {}: {} is a number between {} and {}", assignment, name, known->least,
+                         known->most);
+  }
+  setting.parameters[name] = value;
+  return std::nullopt;
+}
+
 std::expected<Plan, std::string> make_plan(const Flags& flags) {
   Plan plan = {.entry = catalogue::find(flags.name)};
   const catalogue::Entry& entry = *plan.entry;
@@ -63,28 +97,50 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
     return std::unexpected(
         fmt::format("{} has no variant '{}'; there is {}", entry.name, flags.variant, known.substr(2)));
   }
-  if (flags.nodes < entry.least_nodes || flags.nodes > entry.most_nodes)
-    return std::unexpected(fmt::format("--nodes {}: {} runs with {} to {} nodes", flags.nodes, entry.name,
+  sim::Options& options = plan.options;
+  // What is usual may depend on how many there are.
+  const bool sensible = flags.nodes && *flags.nodes > 0 && *flags.nodes <= entry.most_nodes;
+  if (sensible) options.nodes = static_cast<std::uint32_t>(*flags.nodes);
+  if (entry.usual) entry.usual(options);
+  const auto number = [&](const std::optional<std::int64_t>& given, auto& field, const char* flag,
+                          std::int64_t least, std::int64_t most) -> std::optional<std::string> {
+    if (!given) return std::nullopt;
+    if (*given < least || *given > most)
+      return fmt::format("{} {}: must lie between {} and {}", flag, *given, least,
+                         with_commas(static_cast<std::uint64_t>(most)));
+    field = static_cast<std::remove_reference_t<decltype(field)>>(*given);
+    return std::nullopt;
+  };
+  const std::int64_t nodes = flags.nodes.value_or(options.nodes);
+  if (nodes < entry.least_nodes || nodes > entry.most_nodes)
+    return std::unexpected(fmt::format("--nodes {}: {} runs with {} to {} nodes", nodes, entry.name,
                                        entry.least_nodes, with_commas(entry.most_nodes)));
-  if (flags.entries < 0 || flags.entries > most_entries)
-    return std::unexpected(
-        fmt::format("--entries {}: must lie between 0 and {}", flags.entries, with_commas(most_entries)));
+  options.nodes = static_cast<std::uint32_t>(nodes);
+  if (auto wrong = number(flags.entries, options.entries, "--entries", 0, most_entries))
+    return std::unexpected(*wrong);
+  if (auto wrong = number(flags.starters, options.starters, "--starters", 1, nodes))
+    return std::unexpected(*wrong);
+  if (auto wrong = number(flags.until, options.until.count, "--until", 1, most_ticks))
+    return std::unexpected(*wrong);
   if (!(flags.chatter >= 0 && flags.chatter <= 1))
     return std::unexpected("--chatter is a chance between 0 and 1");
   if (flags.jobs < 1 || flags.jobs > 256) return std::unexpected("--jobs must lie between 1 and 256");
 
-  sim::Options& options = plan.options;
-  options.nodes = static_cast<std::uint32_t>(flags.nodes);
-  options.entries = static_cast<std::uint32_t>(flags.entries);
-  const auto think = duration(flags.think, "--think");
-  if (!think) return std::unexpected(think.error());
-  options.think = *think;
-  const auto hold = duration(flags.hold, "--hold");
-  if (!hold) return std::unexpected(hold.error());
-  options.hold = *hold;
-  const auto delay = sim::DelayModel::parse(flags.delay);
-  if (!delay) return std::unexpected("--delay: " + delay.error());
-  options.delay = *delay;
+  if (flags.think) {
+    const auto think = duration(*flags.think, "--think");
+    if (!think) return std::unexpected(think.error());
+    options.think = *think;
+  }
+  if (flags.hold) {
+    const auto hold = duration(*flags.hold, "--hold");
+    if (!hold) return std::unexpected(hold.error());
+    options.hold = *hold;
+  }
+  if (flags.delay) {
+    const auto delay = sim::DelayModel::parse(*flags.delay);
+    if (!delay) return std::unexpected("--delay: " + delay.error());
+    options.delay = *delay;
+  }
   const auto faults = sim::Faults::parse(flags.faults, entry.assumes, flags.beyond);
   if (!faults) return std::unexpected("--faults: " + faults.error());
   options.faults = *faults;
@@ -105,6 +161,13 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
   }
 
   plan.setting = {.protocol = flags.name, .variant = flags.variant, .members = entry.members(options.nodes)};
+  for (const std::string& assignment : flags.set) {
+    const auto wrong = set_parameter(entry, plan.setting, assignment);
+    if (wrong) return std::unexpected(*wrong);
+  }
+  if (entry.refuse) {
+    if (const auto wrong = entry.refuse(options, plan.setting)) return std::unexpected(*wrong);
+  }
   if (!flags.script.empty()) {
     const auto text = read_file(flags.script);
     if (!text) return std::unexpected(text.error());
@@ -124,17 +187,19 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
 // The command that repeats a run of that seed.
 std::string replay_command(const Flags& flags, const std::string& seed_or_script) {
   std::string command = fmt::format("conclave sim {}", flags.name);
-  const auto add = [&](const char* flag, const auto& value, const auto& usual) {
-    if (value != usual) command += fmt::format(" {} {}", flag, value);
+  const auto add = [&](const char* flag, const auto& value) {
+    if (value) command += fmt::format(" {} {}", flag, *value);
   };
-  const Flags usual;
-  add("--variant", flags.variant, usual.variant);
-  add("--nodes", flags.nodes, usual.nodes);
-  add("--entries", flags.entries, usual.entries);
-  add("--think", flags.think, usual.think);
-  add("--hold", flags.hold, usual.hold);
-  add("--delay", flags.delay, usual.delay);
-  add("--chatter", flags.chatter, usual.chatter);
+  if (flags.variant != "canonical") command += " --variant " + flags.variant;
+  add("--nodes", flags.nodes);
+  add("--entries", flags.entries);
+  add("--starters", flags.starters);
+  add("--until", flags.until);
+  add("--think", flags.think);
+  add("--hold", flags.hold);
+  add("--delay", flags.delay);
+  for (const std::string& assignment : flags.set) command += fmt::format(" --set {}", assignment);
+  if (flags.chatter > 0) command += fmt::format(" --chatter {}", flags.chatter);
   if (flags.unordered) command += " --unordered";
   if (flags.beyond) command += " --beyond-assumptions";
   return command + seed_or_script;
@@ -148,8 +213,10 @@ std::string replay_by_seed(const Flags& flags, std::uint64_t seed) {
 
 std::string described_run(const Plan& plan) {
   const sim::Options& options = plan.options;
-  std::string out = fmt::format("delay {}, think {}, hold {}", options.delay.usual.to_string(),
-                                options.think.to_string(), options.hold.to_string());
+  std::string out =
+      fmt::format("delay {}, think {}", options.delay.usual.to_string(), options.think.to_string());
+  if (plan.entry->family == "mutex") out += fmt::format(", hold {}", options.hold.to_string());
+  for (const auto& [name, value] : plan.setting.parameters) out += fmt::format(", {} {}", name, value);
   out += options.script ? fmt::format(", {} scripted actions", options.script->size())
                         : fmt::format(", faults {}", options.faults.to_string());
   return out;
@@ -177,6 +244,25 @@ class Progress : public trace::Observer {
   std::uint64_t steps_ = 0;
 };
 
+plot::Figure figure_of(const trace::Chart& chart, std::string_view name) {
+  plot::Figure figure = {.title = fmt::format("{}: {}", name, chart.title), .x = {chart.x}, .y = {chart.y}};
+  for (const trace::Chart::Curve& curve : chart.curves) {
+    plot::Series series = {.name = curve.name};
+    for (const auto& point : curve.points) series.points.push_back({point.x, point.y});
+    figure.series.push_back(std::move(series));
+  }
+  // Every curve has a bound of its own; that of the first shows the shape without hiding the rest.
+  const bool bounded = !chart.curves.empty() && !chart.curves.front().points.empty() &&
+                       chart.curves.front().points.front().bound > 0;
+  if (bounded) {
+    plot::Band band = {.name = "bound of " + chart.curves.front().name};
+    for (const auto& point : chart.curves.front().points)
+      band.spans.push_back({point.x, -point.bound, point.bound});
+    figure.bands.push_back(std::move(band));
+  }
+  return figure;
+}
+
 int run_one(const Flags& flags, Plan plan) {
   std::optional<OutputFile> file;
   std::optional<trace::JsonWriter> writer;
@@ -202,6 +288,15 @@ int run_one(const Flags& flags, Plan plan) {
   if (const auto problem = save_script(flags, judged.report.done)) return complain(*problem);
   if (!flags.svg.empty()) {
     const auto written = write_file(flags.svg, trace::draw_svg(keeper->header(), keeper->steps(), {}));
+    if (!written) return complain(written.error());
+  }
+  if (!flags.plot.empty()) {
+    if (!judged.chart)
+      return complain(
+          fmt::format("--plot: a run of {} has no curve; cristian and berkeley have, and conclave "
+                      "compare FAMILY --plot draws costs against N",
+                      plan.entry->name));
+    const auto written = write_file(flags.plot, plot::to_svg(figure_of(*judged.chart, plan.entry->name)));
     if (!written) return complain(written.error());
   }
   const RunFacts facts = {
@@ -288,11 +383,15 @@ int run_many(const Flags& flags, const Plan& plan) {
 }
 
 int run(const Flags& flags, bool seed_given, bool faults_given) {
-  if (!entry_or_complain(flags.name)) return usage_error;
+  const catalogue::Entry* const entry = entry_or_complain(flags.name);
+  if (!entry) return usage_error;
+  if (!entry->simulate)
+    return complain(fmt::format("{} is a tool, not a protocol: there is nothing to simulate. {}", entry->name,
+                                entry->remark));
   if (flags.seeds > 0) {
     if (seed_given) return complain("--seed runs one seed, --seeds many: give one of them");
-    if (flags.diagram || !flags.trace.empty() || !flags.svg.empty())
-      return complain("--diagram, --svg and --trace show one run: give --seed instead of --seeds");
+    if (flags.diagram || !flags.trace.empty() || !flags.svg.empty() || !flags.plot.empty())
+      return complain("--diagram, --svg, --plot and --trace show one run: give --seed instead of --seeds");
   }
   if (!flags.script.empty() && faults_given)
     return complain("--script says which faults happen, --faults draws them: give one of them");
@@ -312,12 +411,18 @@ void add_sim(CLI::App& app, Action& action) {
   verb->add_option("NAME", flags->name, "the algorithm; conclave catalogue lists them")->required();
   verb->add_option("--variant", flags->variant, "a variant or a named deviation of it")
       ->capture_default_str();
-  verb->add_option("--nodes", flags->nodes, "how many processes contend")->capture_default_str();
-  verb->add_option("--entries", flags->entries, "how often each enters")->capture_default_str();
-  verb->add_option("--think", flags->think, "ticks between leaving and asking again")->capture_default_str();
-  verb->add_option("--hold", flags->hold, "ticks inside")->capture_default_str();
-  verb->add_option("--delay", flags->delay, "of messages: fixed:T, uniform:A-B, exponential:MEAN, table:FILE")
-      ->capture_default_str();
+  verb->add_option("--nodes", flags->nodes, "how many processes take part");
+  verb->add_option("--entries", flags->entries, "how often each enters, starts, proposes or reads");
+  verb->add_option("--starters", flags->starters, "how many of them do, drawn from the seed; else all");
+  verb->add_option("--set", flags->set,
+                   "a parameter of the algorithm, as name=value; conclave catalogue NAME\n"
+                   "lists them");
+  verb->add_option("--think", flags->think,
+                   "ticks before each acts (again): fixed:T, uniform:A-B, exponential:MEAN");
+  verb->add_option("--hold", flags->hold, "ticks inside");
+  verb->add_option("--delay", flags->delay, "of messages: as --think, or table:FILE");
+  verb->add_option("--until", flags->until,
+                   "ticks after the faults when a protocol that never rests is stopped");
   verb->add_option("--chatter", flags->chatter, "chance that a request is followed by an application message")
       ->capture_default_str();
   CLI::Option* faults =
@@ -339,12 +444,15 @@ void add_sim(CLI::App& app, Action& action) {
                    "write what was done to the run (with --seeds: shrunk)");
   verb->add_flag("--diagram", flags->diagram, "draw the run as a space-time diagram");
   verb->add_option("--svg", flags->svg, "the same, as a picture in this file");
+  verb->add_option("--plot", flags->plot, "what the run measures over time, as a picture in this file");
   verb->add_flag("--json", flags->json, "the report for programs");
   verb->footer(
       "Examples:\n"
       "  conclave sim ricart-agrawala --nodes 3 --entries 1 --diagram\n"
       "  conclave sim lamport --seeds 1000 --faults all --chatter 0.5\n"
       "  conclave sim maekawa --nodes 3 --think 0 --seeds 100\n"
+      "  conclave sim bully --faults crash --seeds 1000\n"
+      "  conclave sim sync-crash-tolerant --set f=2 --faults crash --diagram\n"
       "  conclave sim token-ring --faults loss=0.01 --beyond-assumptions --seeds 100");
   verb->callback([flags, seed, faults, &action] {
     const bool seed_given = seed->count() > 0;
