@@ -8,7 +8,7 @@ help:
 	@echo "make run      install what is missing, build, and compare every algorithm with the literature"
 	@echo "make test     the same, then every test"
 	@echo "make build    only the program: build/release/conclave"
-	@echo "make asan     every test under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make asan     every test but the twins under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
 	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
