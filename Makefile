@@ -12,7 +12,7 @@ help:
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
 	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
-	@echo "make bench    simulator, elections, locks and traces against peers and limits, in one run"
+	@echo "make bench    simulator, elections and locks against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
 
 run: build

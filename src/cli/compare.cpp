@@ -289,7 +289,8 @@ void add_compare(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("compare", "Measure every algorithm of a family against the literature");
-  verb->add_option("FAMILY", flags->family, "mutex, election, consensus, log, timesync, registers, overlay")
+  verb->add_option("FAMILY", flags->family,
+                   "mutex, election, consensus, log, timesync, registers, overlay, causality")
       ->capture_default_str();
   verb->add_option("--nodes", flags->nodes, "numbers of processes (usually 3,7,13,31 or 4,8)")
       ->delimiter(',');

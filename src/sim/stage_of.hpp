@@ -19,6 +19,7 @@ class StageOf : public Stage {
   const NodeSet& members() const override { return cluster_.all(); }
 
   std::string command(NodeId node, std::string_view type) override {
+    if (!is_member(node)) return no_member(node);
     const std::uint32_t i = cluster_.index(node);
     const auto command = command_of(i, type);
     if (!command) return "there is no command " + std::string(type);
@@ -40,6 +41,9 @@ class StageOf : public Stage {
   }
 
   std::string tell(NodeId from, NodeId to) override {
+    for (NodeId node : {from, to}) {
+      if (!is_member(node)) return no_member(node);
+    }
     typename AppStampOf<P>::type stamp{};
     const std::uint64_t id = cluster_.tell(cluster_.index(from), to, now(), stamp);
     cluster_.hear(cluster_.index(to), from, now(), stamp, id);
@@ -47,6 +51,7 @@ class StageOf : public Stage {
   }
 
   std::string crash(NodeId node) override {
+    if (!is_member(node)) return no_member(node);
     const std::uint32_t i = cluster_.index(node);
     crashed_[i] = true;
     cluster_.client(i).crash();
@@ -56,6 +61,7 @@ class StageOf : public Stage {
   }
 
   std::string fire(NodeId node) override {
+    if (!is_member(node)) return no_member(node);
     const auto found = std::ranges::find(timers_, cluster_.index(node), &Running::node);
     if (found == timers_.end()) return "no timer runs there";
     fire(found);
@@ -63,6 +69,9 @@ class StageOf : public Stage {
   }
 
   std::string inject(NodeId from, NodeId to, std::string_view type) override {
+    for (NodeId node : {from, to}) {
+      if (!is_member(node)) return no_member(node);
+    }
     auto message = named<Message>(type);
     if (!message) return "there is no message " + std::string(type);
     flights_.push_back({from, to, std::move(*message), 0});
@@ -91,9 +100,13 @@ class StageOf : public Stage {
 
   std::uint64_t bounced() const override { return bounced_; }
 
-  std::string state(NodeId node) const override { return describe_json(cluster_.node(cluster_.index(node))); }
+  std::string state(NodeId node) const override {
+    ensure(is_member(node), "only members have a state");
+    return describe_json(cluster_.node(cluster_.index(node)));
+  }
 
   bool may(NodeId node, std::string_view type) const override {
+    if (!is_member(node)) return false;
     const auto command = named<Command>(type);
     const std::uint32_t i = cluster_.index(node);
     return command && !crashed_[i] && !cluster_.is_server(i) && cluster_.client(i).may(*command);
@@ -118,6 +131,9 @@ class StageOf : public Stage {
     typename P::Timer timer;
     std::uint64_t cause;
   };
+
+  bool is_member(NodeId node) const { return cluster_.all().contains(node); }
+  static std::string no_member(NodeId node) { return "there is no process " + std::to_string(node.value); }
 
   // As the client would put it, if it wanted to; else with nothing filled in.
   std::optional<Command> command_of(std::uint32_t i, std::string_view type) const {
