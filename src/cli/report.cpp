@@ -10,7 +10,7 @@ namespace conclave::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Spread = trace::MutexMonitor::Spread;
+using trace::Spread;
 
 double per_entry(std::uint64_t count, std::size_t entries) {
   return entries == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(entries);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "trace/monitor.hpp"
-#include "trace/mutex_monitor.hpp"
+#include "trace/spread.hpp"
 
 namespace conclave::trace {
 
@@ -20,13 +20,13 @@ class LogMonitor : public Monitor {
  public:
   struct Summary {
     std::uint64_t proposals = 0;
-    std::uint64_t commands = 0;                       // different ones in the log
-    std::uint64_t length = 0;                         // the last place that anybody announced
-    std::map<std::string, std::uint64_t> sent;        // messages by type
-    std::uint64_t messages = 0;                       // their sum
-    std::vector<NodeId> leaders;                      // in the order in which they took the lead
-    MutexMonitor::Spread delay;                       // from a proposal until its proposer announces it
-    std::map<NodeId, MutexMonitor::Spread> delay_of;  // … by proposer
+    std::uint64_t commands = 0;                 // different ones in the log
+    std::uint64_t length = 0;                   // the last place that anybody announced
+    std::map<std::string, std::uint64_t> sent;  // messages by type
+    std::uint64_t messages = 0;                 // their sum
+    std::vector<NodeId> leaders;                // in the order in which they took the lead
+    Spread delay;                               // from a proposal until its proposer announces it
+    std::map<NodeId, Spread> delay_of;          // … by proposer
   };
 
   void see(const Step& step) override;

@@ -2,26 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 namespace conclave::trace {
-
-std::optional<std::uint64_t> number_field(std::string_view object, std::string_view key) {
-  const std::size_t at = object.find(fmt::format("\"{}\":", key));
-  if (at == std::string_view::npos) return std::nullopt;
-  const char* begin = object.data() + at + key.size() + 3;
-  std::uint64_t value = 0;
-  const auto result = std::from_chars(begin, object.data() + object.size(), value);
-  if (result.ec != std::errc{}) return std::nullopt;
-  return value;
-}
-
-void MutexMonitor::Spread::add(std::uint64_t value) {
-  ++count;
-  sum += value;
-  least = std::min(least, value);
-  most = std::max(most, value);
-}
 
 double MutexMonitor::Summary::throughput() const {
   const double time = static_cast<double>((last_entry - first_request).count);

@@ -12,20 +12,12 @@
 #include <vector>
 
 #include "trace/monitor.hpp"
+#include "trace/spread.hpp"
 
 namespace conclave::trace {
 
 class MutexMonitor : public Monitor {
  public:
-  struct Spread {
-    std::uint64_t count = 0;
-    std::uint64_t sum = 0;
-    std::uint64_t least = UINT64_MAX;
-    std::uint64_t most = 0;
-    void add(std::uint64_t value);
-    double mean() const { return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count); }
-  };
-
   struct Summary {
     std::vector<NodeId> entries;                // who entered, in order
     std::uint64_t most_inside = 0;              // at one time
@@ -77,8 +69,5 @@ class MutexMonitor : public Monitor {
   Summary summary_;
   Verdict em1_{"EM1"}, em2_{"EM2"}, em3_{"EM3"}, nd_{"ND"}, fcfs_{"FCFS"}, fence_{"fence"};
 };
-
-// The number in the field `key` of a JSON object written by conclave, if it is there.
-std::optional<std::uint64_t> number_field(std::string_view object, std::string_view key);
 
 }  // namespace conclave::trace
