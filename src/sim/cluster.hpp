@@ -48,6 +48,11 @@ struct LocalClock {
   }
 };
 
+// What a trace says of a crash that took writes with it which had not got to the disk.
+inline std::string writes_lost(std::uint64_t writes) {
+  return writes == 0 ? "" : std::to_string(writes) + (writes == 1 ? " write lost" : " writes lost");
+}
+
 // A client that reacts to crashes of others.
 template <class Client>
 concept HearsOfCrashes = requires(Client& client, NodeId node) {

@@ -61,11 +61,28 @@ class RegisterStage {
     });
   }
 
-  // One step of that process, and what its client is told.
-  std::optional<Event> step(std::size_t index, Ticks now) {
+  // Whether the next step of that process reads what somebody is writing.
+  bool will_overlap(std::size_t index) const {
+    const auto access = machine_.programs[index].next();
+    return access && access->kind == Access::Kind::read && machine_.writers[access->place] > 0;
+  }
+  // … or only begins a write.
+  bool will_begin(std::size_t index) const {
+    const auto access = machine_.programs[index].next();
+    return kind_ == Registers::safe && access && access->kind == Access::Kind::write &&
+           !machine_.writing[index];
+  }
+  // The register that the next step of that process touches.
+  const Register& next_register(std::size_t index) const {
+    return infos_.at(machine_.programs[index].next()->place);
+  }
+
+  // One step of that process, and what its client is told. A read that overlaps a write returns `overlapping`
+  // or, if nobody says so, anything.
+  std::optional<Event> step(std::size_t index, Ticks now, std::optional<Word> overlapping = {}) {
     P& program = machine_.programs[index];
     const std::optional<P> before = watched(program);
-    const Done done = perform(index);
+    const Done done = perform(index, overlapping);
     count(done);
     if (observer_) {
       trace::Step step = {.at = now, .kind = trace::Kind::access, .node = id(index)};
@@ -92,11 +109,12 @@ class RegisterStage {
  private:
   using Done = typename Machine::Done;
 
-  Done perform(std::size_t index) {
+  Done perform(std::size_t index, std::optional<Word> overlapping) {
     switch (kind_) {
       case Registers::atomic: return machine_.step(index);
       case Registers::safe:
-        return machine_.step_safely(index, [&](std::uint32_t place) { return garbage(place); });
+        return machine_.step_safely(
+            index, [&](std::uint32_t place) { return overlapping ? *overlapping : garbage(place); });
       case Registers::buffered: drain_some(); return machine_.step_buffered(index);
     }
     return {};

@@ -11,7 +11,10 @@ template <Protocol P>
 class StageOf : public Stage {
  public:
   StageOf(NodeSet members, typename P::Setup setup, trace::Observer* observer)
-      : cluster_(std::move(members), std::move(setup), observer), crashed_(cluster_.size()) {
+      : cluster_(std::move(members), std::move(setup), observer),
+        crashed_(cluster_.size()),
+        written_(cluster_.size()),
+        coins_(cluster_.size()) {
     if (observer) observer->begin({.world = "stage", .nodes = cluster_.all()});
     for (std::uint32_t i = 0; i < cluster_.size(); ++i) settle(i, cluster_.start(out_, i, now()));
   }
@@ -50,13 +53,18 @@ class StageOf : public Stage {
     return {};
   }
 
-  std::string crash(NodeId node) override {
+  std::string crash(NodeId node) override { return crash_losing(node, 0); }
+
+  std::string crash_losing(NodeId node, std::uint64_t writes) override {
     if (!is_member(node)) return no_member(node);
     const std::uint32_t i = cluster_.index(node);
+    if (writes > written_[i].size()) return "the node has not written so much";
+    written_[i].resize(written_[i].size() - writes);
     crashed_[i] = true;
+    coins_[i].clear();
     cluster_.client(i).crash();
     std::erase_if(timers_, [&](const Running& timer) { return timer.node == i; });
-    cluster_.befall(trace::Kind::crash, i, now());
+    cluster_.befall(trace::Kind::crash, i, now(), writes_lost(writes));
     return {};
   }
 
@@ -113,17 +121,159 @@ class StageOf : public Stage {
   }
 
   void end() override {
-    if (cluster_.observer())
-      cluster_.observer()->end({.at = now(), .quiet = flights_.empty() && timers_.empty()});
+    if (cluster_.observer()) cluster_.observer()->end({.at = now(), .quiet = is_quiet()});
+  }
+
+  void leave_bounces_to_director() override { bounces_at_once_ = false; }
+  void set_time(Ticks now) override { time_ = now; }
+  bool is_up(NodeId node) const override { return is_member(node) && !crashed_[cluster_.index(node)]; }
+
+  std::string command_exactly(NodeId node, std::string_view type, std::string_view content) override {
+    if (!is_up(node)) return not_up(node);
+    const std::uint32_t i = cluster_.index(node);
+    if (cluster_.is_server(i)) return "a server has no client";
+    const std::optional<Command> command = command_of(i, type, content);
+    if (!command) return "its client would not say " + std::string(type) + std::string(content);
+    if (!cluster_.client(i).may(*command)) return "the client is not in a position to " + std::string(type);
+    settle(i, cluster_.command(out_, i, now(), *command));
+    return {};
+  }
+
+  std::string recover(NodeId node, bool durable) override {
+    if (!is_member(node)) return no_member(node);
+    const std::uint32_t i = cluster_.index(node);
+    if (!crashed_[i]) return "the node has not crashed";
+    if (durable && written_[i].empty()) return "nothing was persisted there";
+    crashed_[i] = false;
+    const std::optional<Durable> found = durable ? std::optional(written_[i].back()) : std::nullopt;
+    settle(i, cluster_.recover(out_, i, now(), found));
+    return {};
+  }
+
+  std::string fire_timer(NodeId node, std::string_view name) override {
+    if (!is_up(node)) return not_up(node);
+    const std::uint32_t i = cluster_.index(node);
+    const auto found = std::ranges::find_if(timers_, [&](const Running& running) {
+      return running.node == i && enumerator_name(running.timer) == name;
+    });
+    if (found == timers_.end()) return "the timer does not run";
+    fire(found);
+    return {};
+  }
+
+  std::string toss(NodeId node, unsigned face) override {
+    if (!is_up(node)) return not_up(node);
+    const std::uint32_t i = cluster_.index(node);
+    if (coins_[i].empty()) return "the node has not asked for a coin";
+    if (face >= coins_[i].front())
+      return "the coin shows 0 to " + std::to_string(coins_[i].front() - 1) + " only";
+    coins_[i].pop_front();
+    settle(i, cluster_.toss(out_, i, now(), face));
+    return {};
+  }
+
+  std::string begin_round(NodeId node, std::uint32_t round) override {
+    if (!InRounds<P>) return "the algorithm does not go by rounds";
+    if (!is_up(node)) return not_up(node);
+    const std::uint32_t i = cluster_.index(node);
+    settle(i, cluster_.begin_round(out_, i, now(), round));
+    return {};
+  }
+
+  std::string deliver_exactly(const Which& which) override {
+    if (!is_up(which.to)) return not_up(which.to);
+    const auto found = find(flights_, which);
+    if (found == flights_.end()) return "no such message is under way";
+    deliver(found);
+    return {};
+  }
+
+  std::string lose(const Which& which, std::string_view why) override {
+    if (const auto word = find_word(which); word != words_.end()) {
+      drop(word->id, why);
+      words_.erase(word);
+      return {};
+    }
+    const auto found = find(flights_, which);
+    if (found == flights_.end()) return "no such message is under way";
+    drop(found->id, why);
+    if (HearsBounces<P> && !is_up(which.to)) returning_.push_back(std::move(*found));
+    flights_.erase(found);
+    return {};
+  }
+
+  std::string duplicate(const Which& which) override {
+    const auto found = find(flights_, which);
+    if (found == flights_.end()) return "no such message is under way";
+    if (cluster_.ghost()) cluster_.ghost()->copy(found->id);
+    cluster_.befall_links(trace::Kind::duplicate, now(), {"duplicate", {}}, found->id);
+    Flight copy = *found;
+    flights_.insert(std::next(found), std::move(copy));
+    return {};
+  }
+
+  // A message that was lost because its receiver was down, or is about to be.
+  std::string bounce(const Which& which) override {
+    if (!HearsBounces<P>) return "messages do not come back here";
+    if (!is_up(which.from)) return not_up(which.from);
+    auto* list = &returning_;
+    auto found = find(*list, which);
+    if (found == list->end() && is_member(which.to) && !is_up(which.to)) {
+      list = &flights_;
+      found = find(*list, which);
+      if (found != list->end() && cluster_.ghost()) cluster_.ghost()->drop(found->id);
+    }
+    if (found == list->end()) return "no such message finds its receiver down";
+    const Flight flight = std::move(*found);
+    list->erase(found);
+    bounce(flight);
+    return {};
+  }
+
+  std::string send_word(NodeId from, NodeId to) override {
+    if (!is_up(from)) return not_up(from);
+    if (!is_member(to)) return no_member(to);
+    Word word = {from, to, {}, 0};
+    word.id = cluster_.tell(cluster_.index(from), to, now(), word.stamp);
+    words_.push_back(std::move(word));
+    return {};
+  }
+
+  std::string hear_word(const Which& which) override {
+    if (!is_up(which.to)) return not_up(which.to);
+    const auto found = find_word(which);
+    if (found == words_.end()) return "nobody told it anything";
+    const Word word = std::move(*found);
+    words_.erase(found);
+    cluster_.hear(cluster_.index(word.to), word.from, now(), word.stamp, word.id);
+    return {};
+  }
+
+  std::string remark(trace::Kind kind, NodeId node, std::string_view what) override {
+    if (!is_member(node)) return no_member(node);
+    cluster_.befall(kind, cluster_.index(node), now(), std::string(what));
+    return {};
+  }
+  std::string remark_on_links(trace::Kind kind, trace::Item what) override {
+    cluster_.befall_links(kind, now(), std::move(what));
+    return {};
   }
 
  private:
   using Command = typename P::Spec::Command;
   using Message = typename P::Message;
+  using Durable = typename DurableOf<P>::type;
+  static constexpr std::string_view application = "application";  // as traces call its messages
   struct Flight {
     NodeId from;
     NodeId to;
     Message message;
+    std::uint64_t id;
+  };
+  struct Word {  // of the application
+    NodeId from;
+    NodeId to;
+    typename AppStampOf<P>::type stamp;
     std::uint64_t id;
   };
   struct Running {
@@ -135,15 +285,71 @@ class StageOf : public Stage {
   bool is_member(NodeId node) const { return cluster_.all().contains(node); }
   static std::string no_member(NodeId node) { return "there is no process " + std::to_string(node.value); }
 
-  // As the client would put it, if it wanted to; else with nothing filled in.
-  std::optional<Command> command_of(std::uint32_t i, std::string_view type) const {
-    auto hopeful = cluster_.client(i);
-    hopeful.wish();
-    if (const auto next = hopeful.next(); next && alternative_name(*next) == type) return next;
-    return named<Command>(type);
+  std::string not_up(NodeId node) const {
+    return is_member(node) ? "p" + std::to_string(node.value) + " has crashed" : no_member(node);
   }
 
-  Ticks now() { return {moment_++}; }  // by hand, time only orders
+  // As the client would put it, if it wanted to; else with nothing filled in.
+  std::optional<Command> command_of(std::uint32_t i, std::string_view type,
+                                    std::string_view content = {}) const {
+    const auto fits = [&](const std::optional<Command>& command) {
+      return command && alternative_name(*command) == type &&
+             (content.empty() || alternative_content(*command) == content);
+    };
+    auto hopeful = cluster_.client(i);
+    hopeful.wish();
+    if (const auto next = hopeful.next(); fits(next)) return next;
+    if constexpr (HearsOfCrashes<typename P::Spec::Client>) {
+      // Nobody directs the failure detector: what it must have said follows from what the client says.
+      for (NodeId suspect : cluster_.all()) {
+        auto warned = hopeful;
+        warned.told_down(suspect);
+        if (const auto next = warned.next(); fits(next)) return next;
+      }
+    }
+    const auto bare = named<Command>(type);
+    return fits(bare) ? bare : std::nullopt;
+  }
+
+  // By hand, time only orders.
+  Ticks now() { return time_ ? *time_ : Ticks{moment_++}; }
+
+  bool is_quiet() const {
+    if (!timers_.empty() || !words_.empty()) return false;
+    if (std::ranges::any_of(coins_, [](const auto& asked) { return !asked.empty(); })) return false;
+    return std::ranges::none_of(flights_, [&](const Flight& flight) { return can_arrive(flight); });
+  }
+  // What a node that is down was sent stays where it is; where the sender would be told of it, that it has
+  // not been told is something that is left to do.
+  bool can_arrive(const Flight& flight) const {
+    return bounces_at_once_ || is_up(flight.to) || (HearsBounces<P> && is_up(flight.from));
+  }
+
+  typename std::deque<Flight>::iterator find(std::deque<Flight>& list, const Which& which) const {
+    const auto fits = [&](const Flight& flight) {
+      return flight.from == which.from && flight.to == which.to &&
+             alternative_name(flight.message) == which.type &&
+             (which.content.empty() || alternative_content(flight.message) == which.content);
+    };
+    auto found = list.end();
+    if (which.id != 0)
+      found = std::ranges::find_if(
+          list, [&](const Flight& flight) { return flight.id == which.id && fits(flight); });
+    return found != list.end() ? found : std::ranges::find_if(list, fits);
+  }
+
+  typename std::deque<Word>::iterator find_word(const Which& which) {
+    if (which.type != application) return words_.end();
+    const auto fits = [&](const Word& word) { return word.from == which.from && word.to == which.to; };
+    const auto found =
+        std::ranges::find_if(words_, [&](const Word& word) { return word.id == which.id && fits(word); });
+    return found != words_.end() ? found : std::ranges::find_if(words_, fits);
+  }
+
+  void drop(std::uint64_t id, std::string_view why) {
+    if (cluster_.ghost()) cluster_.ghost()->drop(id);
+    cluster_.befall_links(trace::Kind::lose, now(), {std::string(why), {}}, id);
+  }
 
   template <class Variant>
   static std::optional<Variant> named(std::string_view type) {
@@ -159,11 +365,15 @@ class StageOf : public Stage {
   }
 
   void settle(std::uint32_t i, std::uint64_t first_id) {
-    ensure(out_.choices.empty(), "no coins on a stage: who directs it decides everything");
+    // Who directs the stage decides how coins fall; what one of them leads to is tossed before the next.
+    coins_[i].insert(coins_[i].begin(), out_.choices.begin(), out_.choices.end());
+    if constexpr (!std::same_as<Durable, NoDurable>) {
+      if (out_.persisted) write(i, std::move(*out_.persisted));
+    }
     std::vector<Flight> bounced;
     for (auto& send : out_.sends) {
       Flight flight = {cluster_.id(i), send.to, std::move(send.message), first_id == 0 ? 0 : first_id++};
-      const bool bounces = HearsBounces<P> && crashed_[cluster_.index(send.to)];
+      const bool bounces = HearsBounces<P> && bounces_at_once_ && crashed_[cluster_.index(send.to)];
       (bounces ? bounced.push_back(std::move(flight)) : flights_.push_back(std::move(flight)));
     }
     for (const auto& event : out_.events) cluster_.client(i).see(event);
@@ -182,6 +392,12 @@ class StageOf : public Stage {
     ++bounced_;
     const std::uint32_t sender = cluster_.index(flight.from);
     if (!crashed_[sender]) settle(sender, cluster_.bounce(out_, sender, now(), flight.to, flight.message));
+  }
+
+  void write(std::uint32_t i, Durable state) {
+    constexpr std::size_t most_unsynced = 64;  // more writes are never on their way to a disk
+    written_[i].push_back(std::move(state));
+    if (written_[i].size() > most_unsynced) written_[i].pop_front();
   }
 
   void stop(std::uint32_t i, typename P::Timer timer) {
@@ -209,9 +425,15 @@ class StageOf : public Stage {
 
   Cluster<P> cluster_;
   std::vector<bool> crashed_;
-  std::deque<Flight> flights_;   // in the order of sending
-  std::vector<Running> timers_;  // in the order of starting
+  std::vector<std::deque<Durable>> written_;  // per node: what it persisted, the oldest first
+  std::vector<std::deque<unsigned>> coins_;   // per node: the faces of the coins it asked for
+  std::deque<Flight> flights_;                // in the order of sending
+  std::deque<Flight> returning_;              // lost at a node that was down
+  std::deque<Word> words_;                    // of the application, under way
+  std::vector<Running> timers_;               // in the order of starting
   Effects<P> out_;
+  bool bounces_at_once_ = true;
+  std::optional<Ticks> time_;
   std::uint64_t moment_ = 0;
   std::uint64_t bounced_ = 0;
 };

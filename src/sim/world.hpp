@@ -706,7 +706,8 @@ class World {
     if (client.next() && !client.holding()) wake(i);
   }
 
-  void crash(std::uint32_t i, const Action& action) {
+  // `lost` writes of the step in which it dies never get to the disk.
+  void crash(std::uint32_t i, const Action& action, std::uint64_t lost = 0) {
     if (flags_[i] & crashed) return;
     Extra& node = extra(i);
     if (action.dying && !node.dying) {
@@ -719,7 +720,12 @@ class World {
     node.backlog.clear();
     node.timers.clear();
     for (Unsynced& write : node.unsynced) {
-      if (action.durable && write.durable) node.durable = std::move(write.durable);
+      if (!write.durable) continue;
+      if (action.durable) {
+        node.durable = std::move(write.durable);
+      } else {
+        ++lost;
+      }
     }
     node.unsynced.clear();
     ++node.incarnation;
@@ -727,7 +733,7 @@ class World {
     cluster_.client(i).crash();
     planned_[i] = false;
     account(i);
-    cluster_.befall(trace::Kind::crash, i, now_);
+    cluster_.befall(trace::Kind::crash, i, now_, writes_lost(lost));
     announce(i, true);
   }
 
@@ -743,7 +749,7 @@ class World {
       }
       first_id += stride;
     }
-    crash(i, last);
+    crash(i, last, out_.persisted ? 1 : 0);
   }
 
   void recover(std::uint32_t i, bool durable) {

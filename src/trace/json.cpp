@@ -232,6 +232,11 @@ void JsonWriter::see(const Step& step) {
 
 void JsonWriter::end(const End& end) { out_ << to_json(end, steps_) << '\n'; }
 
+bool begins_trace(std::string_view head) {
+  return head.starts_with('{') &&
+         head.substr(0, head.find('\n')).find("\"conclave-trace\"") != std::string_view::npos;
+}
+
 std::expected<Run, std::string> read(std::istream& in) {
   Run run;
   std::string text;

@@ -35,6 +35,9 @@ struct Run {
   End end = {};
 };
 
+// Whether a file that begins like this is meant to be a trace.
+bool begins_trace(std::string_view head);
+
 // The whole run, or one sentence that names the line and what is wrong with it.
 std::expected<Run, std::string> read(std::istream& in);
 
