@@ -1,7 +1,9 @@
 #include "protocols/log/multi_paxos.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/log/rows.hpp"
+#include "protocols/log/judge.hpp"
 #include "trace/log_monitor.hpp"
 
 namespace conclave::catalogue {
@@ -77,7 +79,7 @@ Entry multi_paxos() {
       .paper = "Lamport, TOCS 16(2), 1998; Paxos made simple, 2001",
       .year = 1998,
       .source = "src/protocols/log/multi_paxos.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "2(N-1) messages per command and N-1 to tell that it is chosen",
       .properties = {"agreement", "integrity", "order", "termination"},
       .remark = "termination: with probability 1, once messages arrive and a majority stays up",
@@ -92,6 +94,12 @@ Entry multi_paxos() {
       .usual = usual,
       .measure = measure};
   bind<log::MultiPaxos, setup>(entry);
+  bind_check<log::MultiPaxos, log::Judge, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) {
+    o.entries = 0;
+    o.entries_of = {{NodeId{1}, 1}};
+    o.budget = {.crashes = 1, .recoveries = 1, .losses = 1, .timeouts = 1};
+  };
   return entry;
 }
 

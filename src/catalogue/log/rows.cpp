@@ -5,7 +5,7 @@
 
 namespace conclave::catalogue {
 
-std::vector<Entry> log_rows() { return {multi_paxos()}; }
+std::vector<Entry> log_rows() { return {multi_paxos(), raft()}; }
 
 std::unique_ptr<trace::Monitor> log_monitor(const sim::Options&, const Setting&) {
   return std::make_unique<trace::LogMonitor>();

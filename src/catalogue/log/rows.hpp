@@ -5,6 +5,7 @@
 namespace conclave::catalogue {
 
 Entry multi_paxos();
+Entry raft();
 
 std::unique_ptr<trace::Monitor> log_monitor(const sim::Options& options, const Setting& setting);
 

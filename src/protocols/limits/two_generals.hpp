@@ -39,6 +39,7 @@ struct TwoGenerals {
   std::uint32_t messages = 0;   // of the whole handshake
   std::uint32_t addressed = 0;  // of them to this general
   std::uint32_t arrived = 0;
+  bool willing = false;  // has begun the handshake, or was called into it
 
   bool operator==(const TwoGenerals&) const = default;
 
@@ -54,15 +55,19 @@ struct TwoGenerals {
     return {.value = attack, .proposes = self == setup.first};
   }
 
-  void on_command(Out& out, const consensus::Propose&) { send(out, 1); }
+  void on_command(Out& out, const consensus::Propose&) {
+    willing = true;
+    send(out, 1);
+  }
 
   void on_message(Out& out, NodeId, const Messenger& messenger) {
     ++arrived;
+    willing = true;
     send(out, messenger.number + 1);
   }
 
   void on_timer(Out& out, Timer) {
-    out.announce(consensus::Decided{arrived == addressed ? attack : retreat});
+    out.announce(consensus::Decided{willing && arrived == addressed ? attack : retreat});
   }
 
   void send(Out& out, std::uint32_t number) {

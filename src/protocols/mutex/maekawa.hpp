@@ -69,6 +69,28 @@ struct Maekawa {
     return node;
   }
 
+  // Rotations of the members that carry every voting set to the voting set of the image: in a plane made of
+  // differences all of them do, in a grid few or none.
+  static std::vector<std::vector<NodeId>> symmetries(const NodeSet& all, const Setup& setup) {
+    const std::vector<NodeId> members(all.begin(), all.end());
+    const VotingSets sets = setup.sets.empty() ? voting_sets(all) : setup.sets;
+    std::vector<std::vector<NodeId>> renamings;
+    for (std::size_t by = 1; by < members.size(); ++by) {
+      std::vector<NodeId> names = members;
+      std::ranges::rotate(names, names.begin() + static_cast<std::ptrdiff_t>(by));
+      const auto image = [&](NodeId node) {
+        return names[static_cast<std::size_t>(std::ranges::find(members, node) - members.begin())];
+      };
+      const bool carries_sets = std::ranges::all_of(members, [&](NodeId node) {
+        NodeSet renamed;
+        for (NodeId voter : sets.at(node)) renamed.insert(image(voter));
+        return renamed == sets.at(image(node));
+      });
+      if (carries_sets) renamings.push_back(std::move(names));
+    }
+    return renamings;
+  }
+
   void on_command(Out& out, const Acquire&) {
     ensure(!wanting, "a node asks for one entry at a time");
     wanting = true;

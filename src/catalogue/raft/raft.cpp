@@ -1,0 +1,102 @@
+#include "protocols/raft/raft.hpp"
+
+#include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
+#include "catalogue/log/rows.hpp"
+#include "catalogue/raft/setup.hpp"
+#include "protocols/log/judge.hpp"
+#include "trace/log_monitor.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+// Long enough for leaders to come and go.
+void usual(sim::Options& options) { options.think = {sim::Delay::Shape::uniform, 0, 300}; }
+
+// One server proposes, and nothing goes wrong. Heartbeats look like other messages, so they are so rare that
+// the run ends before the first.
+trace::LogMonitor::Summary quiet_run(std::uint32_t nodes, std::uint64_t seed, NodeId proposer) {
+  const Entry& entry = *find("raft");
+  sim::Options options = {.nodes = nodes, .seed = seed};
+  options.delay.usual = {sim::Delay::Shape::fixed, 10, 10};
+  options.script = sim::Script(20, {.what = sim::Action::What::wish, .at = {1}, .node = proposer});
+  Setting setting = {.protocol = "raft", .members = entry.members(nodes), .seed = seed};
+  setting.parameters = {{"patience", "100000"}, {"heartbeat", "90000"}, {"batch", "64"}};
+  trace::LogMonitor monitor;
+  entry.simulate(options, setting, &monitor);
+  return monitor.summary();
+}
+
+double sent(const trace::LogMonitor::Summary& run, std::initializer_list<const char*> types) {
+  double sum = 0;
+  for (const char* type : types) {
+    if (const auto found = run.sent.find(type); found != run.sent.end())
+      sum += static_cast<double>(found->second);
+  }
+  return sum;
+}
+
+// What it takes beside the first entry of the term. That one takes a command of the leader along if there is
+// one already.
+double per_command(const trace::LogMonitor::Summary& run, std::uint32_t nodes, std::uint64_t taken_along) {
+  return (sent(run, {"AppendEntries", "AppendReply", "Forward"}) - 2 * (nodes - 1.0)) /
+         static_cast<double>(run.commands - taken_along);
+}
+
+std::vector<Measurement> measure(std::uint32_t nodes, std::uint64_t seed) {
+  const double peers = nodes - 1.0;
+  const NodeId leader = quiet_run(nodes, seed, {1}).leaders.at(0);
+  const auto own = quiet_run(nodes, seed, leader);
+  const auto forwarded = quiet_run(nodes, seed, {leader.value == 1 ? 2u : 1u});
+  const auto delays = [](const auto& run) { return static_cast<double>(run.delay.least) / 10; };
+  return {{"messages per pre-vote", sent(own, {"PreVote", "PreVoteReply"}), exactly(2 * peers)},
+          {"messages per election", sent(own, {"RequestVote", "VoteReply"}), exactly(2 * peers)},
+          {"messages per command of the leader", per_command(own, nodes, 1), exactly(2 * peers)},
+          {"messages per command of another", per_command(forwarded, nodes, 0), exactly(2 * peers + 3)},
+          {"message delays, proposed by the leader", delays(own), exactly(2)},
+          {"message delays, proposed by another", delays(forwarded), exactly(4)}};
+}
+
+}  // namespace
+
+Entry raft() {
+  Entry entry = {
+      .name = "raft",
+      .family = "log",
+      .title = "Raft, a log with a strong leader",
+      .paper = "Ongaro and Ousterhout, USENIX ATC, 2014",
+      .year = 2014,
+      .source = "src/protocols/raft/raft.hpp",
+      .worlds = {"sim", "check"},
+      .cost = "2(N-1) messages per command of the leader, and 3 more if another server proposed it",
+      .properties = {"agreement", "integrity", "order", "termination", "election safety", "log matching",
+                     "leader completeness"},
+      .remark = "termination: with probability 1, once messages arrive and a majority stays up",
+      .variants = {{"canonical", "whoever stands for election asks first whether it would be elected"},
+                   {"no-pre-vote", "as in the paper of 2014: it does not ask, and may end a good term"}},
+      .parameters = {{"patience", "ticks for which a follower waits for a leader; 0: 40 or 120", "0", 0,
+                      1'000'000},
+                     {"heartbeat", "ticks between a leader's signs of life; 0: a third of that", "0", 0,
+                      1'000'000},
+                     {"batch", "entries in one message, at most; 0: 1, 2 or 64", "0", 0, 1'000'000}},
+      // Alone it would announce what its disk does not have yet.
+      .least_nodes = 2,
+      .most_nodes = 1'000,
+      .monitor = log_monitor,
+      .usual = usual,
+      .measure = measure};
+  bind<raft::Raft, raft_setup<raft::Raft::Setup>>(entry);
+  bind_check<raft::Raft, log::Judge, raft_setup<raft::Raft::Setup>>(entry);
+  entry.checkable.insert(entry.checkable.end(), {"log matching", "leader completeness"});
+  entry.usual_check = [](check::Options& o, Setting& setting) {
+    o.entries = 0;
+    o.entries_of = {{NodeId{1}, 1}};
+    o.budget = {.crashes = 1, .recoveries = 1, .timeouts = 1};
+    setting.variant = "no-pre-vote";
+    setting.parameters["batch"] = "1";
+    setting.parameters["patience"] = "120";
+  };
+  return entry;
+}
+
+}  // namespace conclave::catalogue

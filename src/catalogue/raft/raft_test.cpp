@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include "catalogue/judge.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+TEST(RaftRow, EveryCommandAndEveryElectionCostsWhatThePaperSays) {
+  const Entry& entry = *find("raft");
+  for (std::uint32_t nodes = 2; nodes <= 7; ++nodes) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      for (const Measurement& figure : entry.measure(nodes, seed))
+        EXPECT_EQ(figure.measured, figure.claimed.low)
+            << figure.what << ", " << nodes << " nodes, seed " << seed;
+    }
+  }
+}
+
+// Each server in turn is down for a while, the leader among them.
+TEST(RaftRow, ANewLeaderTakesOverAndTheOldOneCatchesUp) {
+  const Entry& entry = *find("raft");
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    sim::Options options = {.nodes = 3, .seed = seed};
+    sim::Script script;
+    for (std::uint32_t node = 1; node <= 3; ++node) {
+      for (std::uint64_t at : {400, 450, 500, 600, 2500})
+        script.push_back({.what = sim::Action::What::wish, .at = {at}, .node = {node}});
+      script.push_back({.what = sim::Action::What::crash, .at = {500 * node}, .node = {node}});
+      script.push_back({.what = sim::Action::What::recover, .at = {400 + 500 * node}, .node = {node}});
+    }
+    std::ranges::stable_sort(script, {}, &sim::Action::at);
+    options.script = script;
+    const Judged judged =
+        judge(entry, options, {.protocol = "raft", .members = entry.members(3), .seed = seed});
+    EXPECT_FALSE(judged.failure) << "seed " << seed << ": " << judged.failure.value_or("");
+    EXPECT_TRUE(judged.report.content) << "seed " << seed;
+    const auto leaders = std::ranges::find(judged.facts, "leaders", &trace::Fact::name);
+    EXPECT_NE(leaders->json.find(','), std::string::npos) << "seed " << seed << ": one leader all the time";
+  }
+}
+
+}  // namespace
+}  // namespace conclave::catalogue
