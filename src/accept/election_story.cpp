@@ -35,11 +35,6 @@ std::uint64_t greatest_in(const Json& content) {
 
 }  // namespace
 
-const Json& need(const Json& object, const char* key) {
-  if (!object.contains(key)) throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
-  return object[key];
-}
-
 NodeId process(const Json& value) {
   if (!value.is_number_integer() || value.get<std::int64_t>() < 0 ||
       value.get<std::int64_t>() > 4'000'000'000)

@@ -72,7 +72,6 @@ Json election_outcome(const Vector& vector, const std::vector<trace::Step>& step
                       const trace::ElectionMonitor& monitor, const NodeSet& members);
 
 // For rows and processes of vectors.
-const Json& need(const Json& object, const char* key);
 NodeId process(const Json& value);
 std::vector<NodeId> processes(const Json& list);
 Json to_json(const std::vector<NodeId>& nodes);

@@ -6,6 +6,8 @@
 
 namespace conclave::accept {
 
+// Those of kind `explore`, whatever their algorithm.
+std::optional<Result> run_explore(const Vector& vector);
 std::optional<Result> run_mutex(const Vector& vector);
 std::optional<Result> run_election(const Vector& vector);
 std::optional<Result> run_consensus(const Vector& vector);

@@ -4,10 +4,9 @@
 #include <regex>
 
 #include "accept/families.hpp"
+#include "catalogue/limits/rows.hpp"
 #include "protocols/limits/two_generals.hpp"
-#include "protocols/limits/wait_for.hpp"
 #include "protocols/membership/registry.hpp"
-#include "sim/stage_of.hpp"
 #include "sim/world.hpp"
 #include "trace/consensus_monitor.hpp"
 
@@ -21,11 +20,6 @@ NodeId node(const Json& value) {
 
 NodeId node(const std::string& key) { return {static_cast<std::uint32_t>(std::stoul(key))}; }
 
-const Json& need(const Json& object, const char* key) {
-  if (!object.contains(key)) throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
-  return object[key];
-}
-
 void add_verdicts(Json& got, const trace::ConsensusMonitor& monitor) {
   for (const trace::Verdict& verdict : monitor.verdicts()) got[verdict.property] = verdict.holds;
 }
@@ -33,26 +27,27 @@ void add_verdicts(Json& got, const trace::ConsensusMonitor& monitor) {
 // Asynchronous consensus.
 
 // "decide after N values", "decide most-voted of the first N-1 values including own, tie -> 0".
-limits::WaitFor::Setup rule_of(const Json& config, std::uint32_t n) {
+std::map<std::string, std::string> rule_of(const Json& config, std::uint32_t n) {
   const std::string rule = need(config, "rule").get<std::string>();
-  limits::WaitFor::Setup setup = {.default_value = config.value("default", consensus::Value{0})};
+  unsigned long votes = 0;
+  auto default_value = config.value("default", std::int64_t{0});
   std::smatch found;
   if (std::regex_search(rule, found, std::regex(R"(\b[nN]\s*(?:-|−)\s*(\d+))"))) {
     const auto fewer = std::stoul(found[1]);
     if (fewer >= n) throw CannotPlay("the rule waits for nobody");
-    setup.votes = n - static_cast<std::uint32_t>(fewer);
+    votes = n - fewer;
   } else if (std::regex_search(rule, std::regex(R"(\b[nN]\b)")) || rule.find("all") != std::string::npos) {
-    setup.votes = n;
+    votes = n;
   } else if (std::regex_search(rule, found, std::regex(R"((\d+) (?:values|votes))"))) {
-    setup.votes = static_cast<std::uint32_t>(std::stoul(found[1]));
+    votes = std::stoul(found[1]);
   } else {
     throw CannotPlay(fmt::format("the rule '{}' does not say how many values to wait for", rule));
   }
   const std::regex without_own(R"((excluding|without|besides|not counting) (its |the )?own)");
-  if (std::regex_search(rule, without_own)) ++setup.votes;
+  if (std::regex_search(rule, without_own)) ++votes;
   if (std::regex_search(rule, found, std::regex(R"(tie[^0-9-]*(?:->)?[^0-9-]*(-?\d+))")))
-    setup.default_value = std::stoll(found[1]);
-  return setup;
+    default_value = std::stoll(found[1]);
+  return {{"votes", std::to_string(votes)}, {"default", std::to_string(default_value)}};
 }
 
 std::vector<NodeId> process_numbers(const Json& config, std::uint32_t n) {
@@ -74,37 +69,37 @@ Json run_async(const Vector& vector) {
   const Json& values = need(vector.inputs, "values");
   const auto n = vector.config.value("n", static_cast<std::uint32_t>(values.size()));
   if (n < 1 || values.size() != n) throw CannotPlay(fmt::format("{} processes need as many values", n));
-  limits::WaitFor::Setup setup = rule_of(vector.config, n);
-  NodeSet members;
+  catalogue::Setting setting = {.protocol = "wait-for", .parameters = rule_of(vector.config, n)};
+  NodeSet& members = setting.members;
   std::size_t place = 0;
   for (NodeId number : process_numbers(vector.config, n)) {
     members.insert(number);
     const Json& value =
         values.is_object() ? need(values, std::to_string(number.value).c_str()) : values[place];
-    setup.values[number] = value.get<consensus::Value>();
+    setting.values[number] = value.get<std::int64_t>();
     ++place;
   }
   trace::ConsensusMonitor monitor;
-  sim::StageOf<limits::WaitFor> stage(members, setup, &monitor);
+  const auto stage = catalogue::find_limit(setting.protocol)->stage(setting, &monitor);
   NodeSet down;
   for (const Json& crash : vector.inputs.value("crash", Json::array())) {
     down.insert(node(crash.is_object() ? need(crash, "p") : crash));
     if (!members.contains(down.max())) throw CannotPlay("a process crashes that is not there");
   }
-  for (NodeId crashed : down) stage.crash(crashed);
+  for (NodeId crashed : down) stage->crash(crashed);
   for (NodeId member : members) {
-    if (!down.contains(member)) stage.command(member, "Propose");
+    if (!down.contains(member)) stage->command(member, "Propose");
   }
   const Json firsts = vector.inputs.value("first_received", Json::object());
   for (const auto& [receiver, senders] : firsts.items()) {
     for (const Json& sender : list_of(senders)) {
-      const std::string problem = stage.deliver(node(sender), node(receiver), "Vote", true);
+      const std::string problem = stage->deliver(node(sender), node(receiver), "Vote", true);
       if (!problem.empty()) throw CannotPlay(fmt::format("{} from {}: {}", receiver, sender.dump(), problem));
     }
   }
-  while (stage.deliver_oldest()) {
+  while (stage->deliver_oldest()) {
   }
-  stage.end();
+  stage->end();
   Json got = {
       {"decision", Json::object()}, {"undecided", Json::array()}, {"messages", monitor.summary().messages}};
   for (const auto& [who, decision] : monitor.summary().decisions)
@@ -124,9 +119,12 @@ trace::ConsensusMonitor handshake(std::uint32_t messages, std::optional<std::uin
     const NodeId sender = {*lost % 2 == 1 ? 1u : 2u};
     options.script->push_back({.what = sim::Action::What::lose, .node = sender, .nth = (*lost + 1) / 2});
   }
-  sim::World<limits::TwoGenerals> world(options, {.first = {1}, .messages = messages}, &monitor);
-  world.set_header({.world = "sim"});
-  world.run();
+  catalogue::find_limit("two-generals")
+      ->simulate(options,
+                 {.protocol = "two-generals",
+                  .members = NodeSet::range({1}, 2),
+                  .parameters = {{"messages", std::to_string(messages)}}},
+                 &monitor);
   return monitor;
 }
 

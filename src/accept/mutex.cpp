@@ -36,11 +36,6 @@ NodeId node(const Json& value) {
 
 NodeId node(const std::string& key) { return {static_cast<std::uint32_t>(std::stoul(key))}; }
 
-const Json& need(const Json& object, const char* key) {
-  if (!object.contains(key)) throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
-  return object[key];
-}
-
 std::map<NodeId, NodeSet> voting_sets(const Json& config) {
   std::map<NodeId, NodeSet> sets;
   if (!config.contains("sets")) return sets;

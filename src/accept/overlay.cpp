@@ -114,11 +114,6 @@ Graph graph_of(const Json& described) {
   return Graph(std::move(nodes), edges);
 }
 
-const Json& need(const Json& object, const char* key) {
-  if (!object.contains(key)) throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
-  return object[key];
-}
-
 // "two", "3" or "p", the number that the vector names elsewhere.
 std::optional<std::uint32_t> count_word(std::string_view word, std::optional<std::uint32_t> p) {
   constexpr std::string_view words[] = {"zero", "one", "two",   "three", "four",

@@ -21,12 +21,6 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 
-const Json& need(const Json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key))
-    throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
-  return object[key];
-}
-
 std::uint64_t number(const Json& value) {
   if (!value.is_number_unsigned()) throw CannotPlay(fmt::format("{} is no number from 0", value.dump()));
   return value.get<std::uint64_t>();

@@ -18,12 +18,6 @@ using registers::Dijkstra;
 
 constexpr std::uint32_t most_processes = 10'000;
 
-const Json& need(const Json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key))
-    throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
-  return object[key];
-}
-
 NodeSet processes(const Json& config) {
   const Json& n = need(config, "n");
   if (!n.is_number_unsigned() || n.get<std::uint64_t>() < 1 || n.get<std::uint64_t>() > most_processes)

@@ -51,14 +51,17 @@ std::expected<std::vector<Vector>, std::string> parse(const std::string& text) {
 }
 
 Result run(const Vector& vector) {
-  if (vector.kind == "explore")
-    return {Result::Outcome::skipped,
-            "explores every interleaving: for the model checker, which is not built yet"};
-  for (const auto& family : {run_mutex, run_election, run_consensus, run_raft, run_timesync, run_registers,
-                             run_overlay, run_causality, run_limits}) {
+  for (const auto& family : {run_explore, run_mutex, run_election, run_consensus, run_raft, run_timesync,
+                             run_registers, run_overlay, run_causality, run_limits}) {
     if (auto result = family(vector)) return std::move(*result);
   }
   return {Result::Outcome::skipped, fmt::format("no algorithm '{}' in the catalogue yet", vector.algorithm)};
+}
+
+const Json& need(const Json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key))
+    throw CannotPlay(fmt::format("\"{}\" is missing in {}", key, object.dump()));
+  return object[key];
 }
 
 Result answered(const Vector& vector, const std::function<Json()>& compute) {

@@ -38,6 +38,9 @@ struct CannotPlay : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The field of that name, which has to be there.
+const Json& need(const Json& object, const char* key);
+
 // Computes what the vector asks for and compares it with what it expects. A vector that makes no sense is a
 // failure with a reason, never a crash.
 Result answered(const Vector& vector, const std::function<Json()>& compute);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "check/report.hpp"
 #include "core/assumptions.hpp"
 #include "core/graph.hpp"
 #include "core/node_set.hpp"
@@ -106,6 +107,12 @@ struct Entry {
   void (*usual)(sim::Options&) = nullptr;
   // What is wrong with these parameters, if something is: a graph that is not connected, f too large.
   std::optional<std::string> (*refuse)(const sim::Options&, const Setting&) = nullptr;
+  // Explores every interleaving of a small configuration; none where that is not meant.
+  check::Report (*check)(const check::Options&, const Setting&) = nullptr;
+  std::vector<std::string> checkable = {};  // properties that explorations can judge
+  bool long_check = false;                  // its standard configuration takes minutes
+  // What explorations of this algorithm set unless the user says otherwise: its standard configuration.
+  void (*usual_check)(check::Options&, Setting&) = nullptr;
   // The figures of `compare`, for families without loads.
   std::vector<Measurement> (*measure)(std::uint32_t nodes, std::uint64_t seed) = nullptr;
 

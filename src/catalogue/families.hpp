@@ -14,5 +14,6 @@ std::vector<Entry> timesync_rows();
 std::vector<Entry> registers_rows();
 std::vector<Entry> overlay_rows();
 std::vector<Entry> causality_rows();
+std::vector<Entry> limits_rows();
 
 }  // namespace conclave::catalogue

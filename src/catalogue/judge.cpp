@@ -8,9 +8,10 @@
 #include "trace/tee.hpp"
 
 namespace conclave::catalogue {
-namespace {
 
-void find_failure(const Entry& entry, Judged& judged, const sim::Options& options) {
+void find_failure(const Entry& entry, const sim::Options& options, Judged& judged) {
+  judged.failed.clear();
+  judged.failure.reset();
   const auto fail = [&](std::string_view what, std::string why) {
     judged.failed = what;
     judged.failure = std::move(why);
@@ -25,26 +26,30 @@ void find_failure(const Entry& entry, Judged& judged, const sim::Options& option
     fail("end", fmt::format("no end after {} steps", judged.report.steps));
 }
 
-}  // namespace
-
-Judged judge(const Entry& entry, const sim::Options& options, const Setting& given, trace::Observer* also) {
+Judged judge_run(const Entry& entry, const sim::Options& options, const Setting& setting,
+                 trace::Observer* also, const std::function<sim::Report(trace::Observer*)>& run) {
   Judged judged;
-  Setting setting = given;
-  setting.seed = options.seed;
   judged.order_watched = options.nodes <= most_nodes_for_vectors;
   const auto monitor = entry.monitor(options, setting);
   trace::Tee both({monitor.get(), also});
   trace::Observer* const observer = also ? static_cast<trace::Observer*>(&both) : monitor.get();
   const auto start = std::chrono::steady_clock::now();
-  judged.report = entry.simulate(options, setting, observer);
+  judged.report = run(observer);
   judged.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (const auto* mutex = dynamic_cast<const trace::MutexMonitor*>(monitor.get()))
     judged.summary = mutex->summary();
   judged.verdicts = monitor->verdicts();
   judged.facts = monitor->facts();
   judged.chart = monitor->chart();
-  find_failure(entry, judged, options);
+  find_failure(entry, options, judged);
   return judged;
+}
+
+Judged judge(const Entry& entry, const sim::Options& options, const Setting& given, trace::Observer* also) {
+  Setting setting = given;
+  setting.seed = options.seed;
+  return judge_run(entry, options, setting, also,
+                   [&](trace::Observer* observer) { return entry.simulate(options, setting, observer); });
 }
 
 std::optional<sim::Script> shrink_failure(const Entry& entry, sim::Options options, const Setting& setting) {

@@ -1,9 +1,11 @@
 #include "protocols/causality/global_snapshot.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/causality/rows.hpp"
 #include "catalogue/causality/setups.hpp"
 #include "catalogue/judge.hpp"
+#include "protocols/causality/judge.hpp"
 #include "trace/snapshot_monitor.hpp"
 
 namespace conclave::catalogue {
@@ -36,6 +38,10 @@ std::vector<Measurement> measure(std::uint32_t nodes, std::uint64_t seed) {
            exactly(static_cast<double>(nodes) * (nodes - 1))}};
 }
 
+void prepare(causality::Judge& judge, const Setting& setting) {
+  judge.total = setup(setting).balance * setting.members.size();
+}
+
 }  // namespace
 
 Entry global_snapshot() {
@@ -46,7 +52,7 @@ Entry global_snapshot() {
       .paper = "Chandy, Lamport, TOCS 3(1), 1985",
       .year = 1985,
       .source = "src/protocols/causality/global_snapshot.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "one marker per channel, N(N-1)",
       .properties = {"cut", "conserved", "complete"},
       .remark = "without FIFO links: a marker overtakes a payment",
@@ -58,6 +64,11 @@ Entry global_snapshot() {
       .usual = usual,
       .measure = measure};
   bind<causality::GlobalSnapshot, setup>(entry);
+  bind_check<causality::GlobalSnapshot, causality::Judge, setup, prepare>(entry);
+  entry.usual_check = [](check::Options& o, Setting& setting) {
+    o.entries = 2;
+    setting.parameters["every"] = "2";
+  };
   return entry;
 }
 

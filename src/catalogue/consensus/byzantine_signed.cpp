@@ -1,8 +1,10 @@
 #include "protocols/consensus/byzantine_signed.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/consensus/rows.hpp"
 #include "catalogue/consensus/setups.hpp"
+#include "protocols/consensus/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -53,6 +55,8 @@ std::vector<Measurement> measure(std::uint32_t nodes, std::uint64_t seed) {
        within(0, (n - 1) + 2 * (n - 1) * (n - 2))}};
 }
 
+void prepare(consensus::Judge& judge, const Setting& setting) { judge.traitors = treason(setting).traitors; }
+
 }  // namespace
 
 Entry byzantine_signed() {
@@ -63,7 +67,7 @@ Entry byzantine_signed() {
       .paper = "Dolev, Strong, SIAM J. Comput. 12(4), 1983",
       .year = 1983,
       .source = "src/protocols/consensus/byzantine_signed.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "f+1 rounds, (N-1)^2 messages if nobody betrays, less than 2N^2 by the loyal in any case",
       .properties = {"termination", "agreement", "integrity"},
       .remark = "validity: a traitor as source makes all decide a default, or what no client proposed",
@@ -80,6 +84,12 @@ Entry byzantine_signed() {
       .refuse = refuse_treason,
       .measure = measure};
   bind<consensus::ByzantineSigned, byzantine_signed_setup<consensus::ByzantineSigned::Setup>>(entry);
+  bind_check<consensus::ByzantineSigned, consensus::Judge,
+             byzantine_signed_setup<consensus::ByzantineSigned::Setup>, prepare>(entry);
+  entry.usual_check = [](check::Options& o, Setting& setting) {
+    o.nodes = 4;
+    setting.parameters.insert({{"f", "1"}, {"traitors", "1"}, {"strategy", "late"}});
+  };
   return entry;
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/consensus/rows.hpp"
 #include "catalogue/consensus/setups.hpp"
+#include "protocols/consensus/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -61,7 +63,7 @@ Entry sync_crash_tolerant() {
       .paper = "Lynch, Distributed Algorithms, 1996, section 6.2",
       .year = 1996,
       .source = "src/protocols/consensus/sync_crash_tolerant.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "f+1 rounds, at most (f+1)N(N-1) messages",
       .properties = {"termination", "agreement", "integrity", "uniform"},
       .remark = "validity: in a tie all decide a default; integrity: only if more survive than crash",
@@ -76,6 +78,8 @@ Entry sync_crash_tolerant() {
       .refuse = refuse,
       .measure = measure};
   bind<Protocol, sync_crash_tolerant_setup<Protocol::Setup>>(entry);
+  bind_check<Protocol, consensus::Judge, sync_crash_tolerant_setup<Protocol::Setup>>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) { o.budget.crashes = 1; };
   entry.simulate = simulate;
   return entry;
 }

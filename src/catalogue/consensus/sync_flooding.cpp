@@ -1,8 +1,10 @@
 #include "protocols/consensus/sync_flooding.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/consensus/rows.hpp"
 #include "catalogue/consensus/setups.hpp"
+#include "protocols/consensus/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -47,7 +49,7 @@ Entry sync_flooding() {
       .paper = "Lynch, Distributed Algorithms, 1996, chapters 4 and 6",
       .year = 1996,
       .source = "src/protocols/consensus/sync_flooding.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "N(N-1) messages and 2 rounds if complete; else as many rounds as the graph is wide, plus 1",
       .properties = {"termination", "agreement", "integrity"},
       .remark = "validity: in a tie all decide a default; termination: not if anybody crashes",
@@ -63,6 +65,8 @@ Entry sync_flooding() {
       .refuse = refuse_graph,
       .measure = measure};
   bind<consensus::SyncFlooding, sync_flooding_setup<consensus::SyncFlooding::Setup>>(entry);
+  bind_check<consensus::SyncFlooding, consensus::Judge, sync_flooding_setup<consensus::SyncFlooding::Setup>>(
+      entry);
   return entry;
 }
 

@@ -1,9 +1,11 @@
 #include "protocols/election/all_to_all.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
+#include "protocols/election/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -34,7 +36,7 @@ Entry all_to_all() {
                  .paper = "folklore",
                  .year = 1977,
                  .source = "src/protocols/election/all_to_all.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "N(N-1) messages",
                  .properties = {"E1", "E2", "agreement", "stability"},
                  .remark = "one crash and everybody waits for ever",
@@ -44,6 +46,7 @@ Entry all_to_all() {
                  .usual = usual,
                  .measure = measure};
   bind<AllToAll, all_to_all_setup<AllToAll::Setup>>(entry);
+  bind_check<AllToAll, election::Judge, all_to_all_setup<AllToAll::Setup>>(entry);
   return entry;
 }
 

@@ -1,8 +1,10 @@
 #include "catalogue/election/bully.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/election/bounds.hpp"
 #include "catalogue/election/rows.hpp"
+#include "protocols/election/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -108,7 +110,7 @@ Entry bully() {
       .paper = "Garcia-Molina, IEEE Trans. Computers C-31(1), 1982",
       .year = 1982,
       .source = "src/protocols/election/bully.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "p^2+n-2 messages, p live processes from the caller upwards; n-1 to n^2-n-1",
       .properties = {"E1", "E2", "agreement"},
       .remark =
@@ -125,6 +127,11 @@ Entry bully() {
       .usual = bully_usual,
       .measure = measure};
   bind<Bully, bully_setup>(entry);
+  bind_check<Bully, election::Judge, bully_setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) {
+    o.unit = election::Bounds{}.transmission;
+    o.budget.crashes = 1;
+  };
   return entry;
 }
 

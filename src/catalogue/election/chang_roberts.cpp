@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
+#include "protocols/election/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -13,6 +15,13 @@ namespace {
 using election::ChangRoberts;
 
 void usual(sim::Options& options) { options.entries = 1; }
+
+std::optional<std::string> refuse(const sim::Options&, const Setting& setting) {
+  const auto ring = setting.parameters.find("ring");
+  if (ring == setting.parameters.end() || ring->second == "drawn" || ring->second == "rising")
+    return std::nullopt;
+  return "--set ring: is 'drawn' or 'rising'";
+}
 
 std::vector<Measurement> measure(std::uint32_t nodes, std::uint64_t seed) {
   const Entry& entry = *find("chang-roberts");
@@ -61,7 +70,7 @@ Entry chang_roberts() {
       .paper = "Chang and Roberts, CACM 22(5), 1979",
       .year = 1979,
       .source = "src/protocols/election/chang_roberts.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "2N+d messages, d from the starter to the greatest; all start: N*H_N+N on average",
       .properties = {"E1", "E2", "agreement", "stability"},
       .remark = "a crash breaks the ring, or takes the message with it",
@@ -69,11 +78,17 @@ Entry chang_roberts() {
                    {"no-participant-flag",
                     "a smaller id is always replaced: every initiation is carried to its end, and a "
                     "successor that is down is skipped"}},
+      .parameters = {{.name = "ring",
+                      .what = "the order of the ring: drawn (by the seed), rising (ids clockwise)",
+                      .usual = "drawn"}},
       .most_nodes = 10'000'000,
       .monitor = election_monitor,
       .usual = usual,
+      .refuse = refuse,
       .measure = measure};
   bind<ChangRoberts, chang_roberts_setup<ChangRoberts::Setup>>(entry);
+  bind_check<ChangRoberts, election::Judge, chang_roberts_setup<ChangRoberts::Setup>>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) { o.nodes = 4; };
   return entry;
 }
 

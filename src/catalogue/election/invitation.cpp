@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/election/bounds.hpp"
 #include "catalogue/election/rows.hpp"
+#include "protocols/election/judge.hpp"
 #include "trace/invitation_monitor.hpp"
 
 namespace conclave::catalogue {
@@ -85,7 +87,7 @@ Entry invitation() {
       .paper = "Garcia-Molina, IEEE Trans. Computers C-31(1), 1982",
       .year = 1982,
       .source = "src/protocols/election/invitation.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "3(n-1) messages to merge two groups, more if both invite at once; 3(n-1) a period at rest",
       .properties = {"I1", "I2", "I3"},
       .remark = "E1: where links are cut or processes slow there is a leader in every group, by intention",
@@ -96,6 +98,11 @@ Entry invitation() {
       .usual = usual,
       .measure = measure};
   bind<Invitation, setup>(entry);
+  bind_check<Invitation, election::GroupJudge, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) {
+    o.nodes = 2;
+    o.budget = {.losses = 1, .timeouts = 6};  // fewer, and no two ever meet
+  };
   return entry;
 }
 

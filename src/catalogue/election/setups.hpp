@@ -9,11 +9,15 @@
 
 namespace conclave::catalogue {
 
-// The ring of the setting; else one drawn from its seed, every arrangement being as likely as any other.
+// The ring of the setting, or ids rising if it asks for that; else one drawn from its seed, every arrangement
+// being as likely as any other.
 inline std::vector<NodeId> ring_of(const Setting& setting) {
   if (!setting.ring.empty()) return setting.ring;
   constexpr std::uint64_t for_rings = 11;  // apart from what else is planned from the seed
   std::vector<NodeId> order(setting.members.begin(), setting.members.end());
+  if (const auto ring = setting.parameters.find("ring");
+      ring != setting.parameters.end() && ring->second == "rising")
+    return order;
   for (std::size_t left = order.size(); left > 1; --left) {
     const sim::Draw draw(setting.seed, sim::Purpose::plan, for_rings, left);
     std::swap(order[left - 1], order[draw.below(left)]);

@@ -1,7 +1,9 @@
 #include "protocols/mutex/bakery_messages.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -23,7 +25,7 @@ Entry bakery_messages() {
                  .paper = "Lamport, CACM 17(8), 1974",
                  .year = 1974,
                  .source = "src/protocols/mutex/bakery_messages.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "6(N-1) messages",
                  .properties = {"EM1", "EM2", "ND", "FCFS", "fence"},
                  .remark = "EM3: kept only from the end of the doorway on (FCFS)",
@@ -32,6 +34,8 @@ Entry bakery_messages() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::BakeryMessages, setup>(entry);
+  bind_check<mutex::BakeryMessages, mutex::Judge, setup>(entry);
+  entry.long_check = true;
   return entry;
 }
 

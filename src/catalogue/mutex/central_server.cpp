@@ -1,7 +1,9 @@
 #include "protocols/mutex/central_server.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -23,7 +25,7 @@ Entry central_server() {
                  .paper = "lock managers of the 1970s; Coulouris et al., Distributed Systems, 15.2",
                  .year = 1978,
                  .source = "src/protocols/mutex/central_server.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "3 messages (4 if denied)",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: the server orders by arrival",
@@ -33,6 +35,8 @@ Entry central_server() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::CentralServer, setup>(entry);
+  bind_check<mutex::CentralServer, mutex::Judge, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   return entry;
 }
 

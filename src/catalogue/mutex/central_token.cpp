@@ -1,7 +1,9 @@
 #include "protocols/mutex/central_token.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -24,7 +26,7 @@ Entry central_token() {
       .paper = "centralised token of the lecture literature; vectors after Fidge and Mattern, 1988",
       .year = 1988,
       .source = "src/protocols/mutex/central_token.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "3 messages",
       .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
       .remark = "",
@@ -34,6 +36,8 @@ Entry central_token() {
       .claims = claims,
       .monitor = mutex_monitor};
   bind<mutex::CentralToken, setup>(entry);
+  bind_check<mutex::CentralToken, mutex::Judge, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
   return entry;
 }
 

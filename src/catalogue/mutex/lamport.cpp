@@ -1,7 +1,9 @@
 #include "protocols/mutex/lamport.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -23,7 +25,7 @@ Entry lamport() {
                  .paper = "Lamport, CACM 21(7), 1978",
                  .year = 1978,
                  .source = "src/protocols/mutex/lamport.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "3(N-1) messages",
                  .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
                  .remark = "",
@@ -32,6 +34,7 @@ Entry lamport() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::Lamport, setup>(entry);
+  bind_check<mutex::Lamport, mutex::Judge, setup>(entry);
   return entry;
 }
 

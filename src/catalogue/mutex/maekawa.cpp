@@ -1,7 +1,9 @@
 #include "protocols/mutex/maekawa.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -27,7 +29,7 @@ Entry maekawa() {
                  .paper = "Maekawa, TOCS 3(2), 1985",
                  .year = 1985,
                  .source = "src/protocols/mutex/maekawa.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "3(K-1) messages, K the size of a voting set",
                  .properties = {"EM1", "fence"},
                  .remark = "ND, EM2: three who ask at once can deadlock; EM3: quorums do not order",
@@ -37,6 +39,7 @@ Entry maekawa() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::Maekawa, setup>(entry);
+  bind_check<mutex::Maekawa, mutex::Judge, setup>(entry);
   return entry;
 }
 

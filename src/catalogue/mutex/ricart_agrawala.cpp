@@ -1,7 +1,9 @@
 #include "protocols/mutex/ricart_agrawala.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -30,7 +32,7 @@ Entry ricart_agrawala() {
       .paper = "Ricart and Agrawala, CACM 24(1), 1981",
       .year = 1981,
       .source = "src/protocols/mutex/ricart_agrawala.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "2(N-1) messages",
       .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
       .remark = "",
@@ -41,6 +43,9 @@ Entry ricart_agrawala() {
       .claims = claims,
       .monitor = mutex_monitor};
   bind<mutex::RicartAgrawala, setup>(entry);
+  bind_check<mutex::RicartAgrawala, mutex::Judge, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
+  entry.long_check = true;
   return entry;
 }
 

@@ -1,7 +1,9 @@
 #include "protocols/mutex/token_ring.hpp"
 
 #include "catalogue/bind.hpp"
+#include "catalogue/bind_check.hpp"
 #include "catalogue/mutex/rows.hpp"
+#include "protocols/mutex/judge.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -26,7 +28,7 @@ Entry token_ring() {
                  .paper = "Le Lann, Distributed systems: towards a formal approach, IFIP 1977",
                  .year = 1977,
                  .source = "src/protocols/mutex/token_ring.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "1 to infinity messages",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: the order is that of the ring",
@@ -38,6 +40,11 @@ Entry token_ring() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::TokenRing, setup>(entry);
+  bind_check<mutex::TokenRing, mutex::Judge, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) {
+    o.entries = 2;
+    o.starvation = true;  // the token never rests, so no run ends
+  };
   return entry;
 }
 

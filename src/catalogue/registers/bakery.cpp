@@ -6,7 +6,9 @@ namespace conclave::catalogue {
 namespace {
 
 registers::Bakery::Setup setup(const Setting& setting) {
-  return {.no_choosing = setting.variant == "no-choosing", .unfenced = setting.variant == "unfenced"};
+  return {.no_choosing = setting.variant == "no-choosing",
+          .tokens = with_tokens(setting),
+          .unfenced = setting.variant == "unfenced"};
 }
 
 std::vector<Measurement> measure(std::uint32_t nodes, std::uint64_t seed) {
@@ -37,7 +39,7 @@ Entry bakery() {
                  .paper = "Lamport, CACM 17(8), 1974",
                  .year = 1974,
                  .source = "src/protocols/registers/bakery.hpp",
-                 .worlds = {"sim"},
+                 .worlds = {"sim", "check"},
                  .cost = "3N+1 reads and 5 writes per entry alone",
                  .properties = {"EM1", "EM2", "ND", "FCFS", "fence"},
                  .remark = "EM3: who asked first may still be in the doorway when another comes and goes",
@@ -46,13 +48,15 @@ Entry bakery() {
                               {"buffered", "on registers behind store buffers, as processors have them"},
                               {"unfenced", "the same without the memory fences: EM1 is lost", true},
                               {"no-choosing", "does not wait for those who are choosing: EM1 is lost", true}},
-                 .parameters = {schedule_parameter()},
+                 .parameters = {schedule_parameter(), tokens_parameter()},
                  .most_nodes = 256,
                  .monitor = registers_monitor,
                  .usual = usual_registers,
                  .refuse = refuse_schedule,
                  .measure = measure};
   bind_registers<registers::Bakery, setup>(entry);
+  bind_check_registers<registers::Bakery, setup>(entry);
+  entry.usual_check = [](check::Options& o, Setting&) { o.starvation = true; };
   return entry;
 }
 

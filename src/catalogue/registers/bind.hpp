@@ -2,6 +2,9 @@
 #pragma once
 #include "catalogue/entry.hpp"
 #include "catalogue/registers/rows.hpp"
+#include "check/registers.hpp"
+#include "protocols/mutex/judge.hpp"
+#include "sim/register_stage_of.hpp"
 #include "sim/registers.hpp"
 
 namespace conclave::catalogue {
@@ -16,6 +19,20 @@ void bind_registers(Entry& entry) {
     world->set_header(
         {.protocol = setting.protocol, .variant = setting.variant, .world = "sim", .seed = options.seed});
     return world->run();
+  };
+  entry.stage = [](const Setting& setting, trace::Observer* observer) -> std::unique_ptr<sim::Stage> {
+    return std::make_unique<sim::RegisterStageOf<P>>(setting.members, setup(setting), registers_of(setting),
+                                                     setting.seed, observer);
+  };
+}
+
+template <Program P, typename P::Setup (*setup)(const Setting&)>
+void bind_check_registers(Entry& entry) {
+  entry.checkable = mutex::Judge::properties();
+  entry.check = [](const check::Options& options, const Setting& setting) {
+    const auto judge = mutex::Judge::start(setting.members, options.properties);
+    return check::explore_program<P, mutex::Judge>(options, setting.members, setup(setting),
+                                                   registers_of(setting), judge);
   };
 }
 

@@ -28,11 +28,17 @@ std::optional<std::string> refuse(const sim::Options& options, const Setting& se
   return refuse_schedule(options, setting);
 }
 
+bool is_split(const Setting& setting) {
+  const auto found = setting.parameters.find("split");
+  return found != setting.parameters.end() && found->second == "1";
+}
+
 registers::Dijkstra::Setup setup(const Setting& setting) {
   const std::string& variant = setting.variant;
   return {.k = sentinel(setting).value_or(0),
-          .split_read = variant != "canonical" && variant != "b-then-c",
+          .split_read = (variant != "canonical" && variant != "b-then-c") || is_split(setting),
           .b_first = variant == "b-then-c",
+          .tokens = with_tokens(setting),
           .unfenced = variant == "unfenced"};
 }
 
@@ -74,7 +80,7 @@ Entry dijkstra() {
       .paper = "Dijkstra, CACM 8(9), 1965",
       .year = 1965,
       .source = "src/protocols/registers/dijkstra.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "check"},
       .cost = "N+1 reads and 5 writes per entry alone, N+4 and 7 if k names another",
       .properties = {"EM1", "ND", "fence"},
       .remark =
@@ -91,13 +97,17 @@ Entry dijkstra() {
       .parameters = {{.name = "k",
                       .what = "whom the sentinel names at first; drawn: by the seed",
                       .usual = "drawn"},
-                     schedule_parameter()},
+                     {"split", "1: L3 reads k and b[k] in two steps, also in b-then-c", "0", 0, 1},
+                     schedule_parameter(),
+                     tokens_parameter()},
       .most_nodes = 256,
       .monitor = registers_monitor,
       .usual = usual_registers,
       .refuse = refuse,
       .measure = measure};
   bind_registers<registers::Dijkstra, setup>(entry);
+  bind_check_registers<registers::Dijkstra, setup>(entry);
+  entry.usual_check = [](check::Options&, Setting& setting) { setting.parameters["k"] = "1"; };
   return entry;
 }
 

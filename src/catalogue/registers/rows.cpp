@@ -17,6 +17,15 @@ void usual_registers(sim::Options& options) {
   options.hold = {sim::Delay::Shape::uniform, 1, 20};
 }
 
+Parameter tokens_parameter() {
+  return {"tokens", "1: grants carry fencing tokens; 0: they do not", "1", 0, 1};
+}
+
+bool with_tokens(const Setting& setting) {
+  const auto found = setting.parameters.find("tokens");
+  return found == setting.parameters.end() || found->second != "0";
+}
+
 Parameter schedule_parameter() {
   return {.name = "schedule",
           .what =

@@ -17,6 +17,10 @@ std::optional<std::string> refuse_schedule(const sim::Options& options, const Se
 
 // The variants `safe` and `buffered` are the algorithm as it stands, on such registers; `unfenced` lacks the
 // memory fences on the latter.
+// Grants carry fencing tokens, unless the parameter says otherwise: a token that grows for ever makes
+// infinitely many states.
+Parameter tokens_parameter();
+bool with_tokens(const Setting& setting);
 Registers registers_of(const Setting& setting);
 sim::Schedule schedule_of(const Setting& setting, std::uint32_t nodes);
 

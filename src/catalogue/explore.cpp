@@ -1,0 +1,32 @@
+#include "catalogue/explore.hpp"
+
+#include <algorithm>
+
+namespace conclave::catalogue {
+
+CheckPlan usual_check(const Entry& entry) {
+  CheckPlan plan = {.setting = {.protocol = std::string(entry.name)}};
+  if (entry.usual_check) entry.usual_check(plan.options, plan.setting);
+  if (plan.setting.members.empty()) plan.setting.members = entry.members(plan.options.nodes);
+  return plan;
+}
+
+CheckPlan usual_check(const Entry& entry, std::uint32_t nodes) {
+  CheckPlan plan = {.options = {.nodes = nodes}, .setting = {.protocol = std::string(entry.name)}};
+  if (entry.usual_check) entry.usual_check(plan.options, plan.setting);
+  plan.options.nodes = nodes;
+  plan.setting.members = entry.members(nodes);
+  return plan;
+}
+
+check::Report explore(const Entry& entry, CheckPlan plan) {
+  if (plan.options.properties.empty()) {
+    for (const std::string_view property : entry.properties) {
+      if (std::ranges::find(entry.checkable, property) != entry.checkable.end())
+        plan.options.properties.emplace_back(property);
+    }
+  }
+  return entry.check(plan.options, plan.setting);
+}
+
+}  // namespace conclave::catalogue

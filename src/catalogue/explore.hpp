@@ -1,0 +1,20 @@
+// Explores an entry of the catalogue.
+#pragma once
+
+#include "catalogue/entry.hpp"
+
+namespace conclave::catalogue {
+
+// The standard configuration of an entry: what `conclave check NAME` explores without flags.
+struct CheckPlan {
+  check::Options options = {};
+  Setting setting = {};
+};
+CheckPlan usual_check(const Entry& entry);
+// The same for another number of nodes.
+CheckPlan usual_check(const Entry& entry, std::uint32_t nodes);
+
+// Every reachable state. Without named properties, those that the entry claims.
+check::Report explore(const Entry& entry, CheckPlan plan);
+
+}  // namespace conclave::catalogue

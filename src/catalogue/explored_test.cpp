@@ -1,0 +1,302 @@
+// How many states the checker reaches. A changed count is a changed meaning: of an algorithm, of a step, or
+// of what a state is.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ostream>
+
+#include "catalogue/explore.hpp"
+
+namespace conclave::catalogue {
+namespace {
+
+bool has_an_hour() { return std::getenv("CONCLAVE_LONG") != nullptr; }
+
+struct Counts {
+  std::uint64_t states = 0;
+  std::uint64_t edges = 0;
+  std::uint32_t depth = 0;
+  std::uint64_t finals = 0;
+  bool operator==(const Counts&) const = default;
+  friend void PrintTo(const Counts& c, std::ostream* out) {
+    *out << c.states << " states, " << c.edges << " edges, depth " << c.depth << ", " << c.finals << " final";
+  }
+};
+
+Counts counts_of(const check::Report& report) {
+  return {report.states, report.edges, report.depth, report.final_states};
+}
+
+// Without reductions, and asking only for what makes the judge remember nothing beyond the processes.
+struct Plain {
+  const char* name;
+  std::uint32_t nodes = 3;
+  std::uint32_t entries = 1;
+  std::optional<bool> fifo = {};
+  std::vector<NodeId> ring = {};
+  const char* tokens = nullptr;
+};
+
+CheckPlan plan_of(const Plain& plain) {
+  const Entry& entry = *find(plain.name);
+  CheckPlan plan = usual_check(entry, plain.nodes);
+  check::Options& options = plan.options;
+  options.entries = plain.entries;
+  options.fifo = plain.fifo;
+  options.budget = {};
+  options.starvation = false;
+  options.partial_order = false;
+  options.symmetry = false;
+  if (entry.family == "election") {
+    options.properties = {"E1", "E2", "agreement"};
+  } else {
+    options.properties = {"EM1"};
+  }
+  plan.setting.ring = plain.ring;
+  if (plain.tokens) plan.setting.parameters["tokens"] = plain.tokens;
+  return plan;
+}
+
+Counts count(const Plain& plain, bool exact = false) {
+  CheckPlan plan = plan_of(plain);
+  plan.options.exact = exact;
+  const check::Report report = explore(*find(plain.name), plan);
+  EXPECT_TRUE(report.complete) << plain.name;
+  EXPECT_TRUE(report.findings.empty()) << plain.name;
+  return counts_of(report);
+}
+
+std::vector<NodeId> ring_of(std::initializer_list<std::uint32_t> ids) {
+  std::vector<NodeId> ring;
+  for (const std::uint32_t id : ids) ring.push_back({id});
+  return ring;
+}
+
+// The figures of this group were counted by a breadth-first search that shares no code with the checker, over
+// the same protocol headers; those of Ricart-Agrawala, Chang-Roberts and the bakery also by Spin.
+
+TEST(Explored, RicartAgrawalaOnFifoLinks) {
+  EXPECT_EQ(count({"ricart-agrawala", 3, 1, true}), (Counts{10'484, 20'993, 18, 188}));
+  EXPECT_EQ(count({"ricart-agrawala", 2, 2, true}), (Counts{167, 226, 16, 7}));
+}
+TEST(Explored, RicartAgrawalaOnUnorderedLinks) {
+  EXPECT_EQ(count({"ricart-agrawala", 3, 1, false}), (Counts{27'169, 62'119, 18, 255}));
+  EXPECT_EQ(count({"ricart-agrawala", 2, 2, false}), (Counts{378, 531, 16, 9}));
+}
+TEST(Explored, RicartAgrawalaEnteringTwice) {
+  if (!has_an_hour()) GTEST_SKIP() << "with CONCLAVE_LONG=1";
+  EXPECT_EQ(count({"ricart-agrawala", 3, 2, true}), (Counts{1'647'033, 4'079'517, 36, 663}));
+}
+TEST(Explored, Lamport) { EXPECT_EQ(count({"lamport", 3, 1, true}), (Counts{144'376, 337'533, 24, 113})); }
+TEST(Explored, MaekawaDoesNotCareForTheOrderOfLinks) {
+  for (const bool fifo : {true, false})
+    EXPECT_EQ(count({"maekawa", 3, 1, fifo}), (Counts{306, 612, 15, 7})) << fifo;
+}
+TEST(Explored, MaekawaWithoutDeadlocks) {
+  EXPECT_EQ(count({"maekawa-deadlock-free", 3, 1, true}), (Counts{667, 1'242, 15, 18}));
+  EXPECT_EQ(count({"maekawa-deadlock-free", 3, 2, true}), (Counts{35'402, 79'015, 30, 231}));
+}
+TEST(Explored, CentralServer) {
+  EXPECT_EQ(count({"central-server", 3, 2, false}), (Counts{1'505, 3'390, 30, 1}));
+  EXPECT_EQ(count({"central-server", 3, 2, true}), (Counts{1'238, 2'748, 30, 1}));
+}
+TEST(Explored, ChangRoberts) {
+  for (const auto& ring : {ring_of({3, 1, 2}), ring_of({1, 2, 3})})
+    EXPECT_EQ(count({.name = "chang-roberts", .nodes = 3, .ring = ring}), (Counts{170, 334, 22, 1}));
+  EXPECT_EQ(count({.name = "chang-roberts", .nodes = 4, .ring = ring_of({2, 4, 1, 3})}),
+            (Counts{1'039, 2'636, 32, 1}));
+  EXPECT_EQ(count({.name = "chang-roberts", .nodes = 4, .ring = ring_of({1, 2, 3, 4})}),
+            (Counts{948, 2'427, 32, 1}));
+  EXPECT_EQ(count({.name = "chang-roberts", .nodes = 5, .ring = ring_of({5, 4, 3, 2, 1})}),
+            (Counts{8'386, 25'495, 47, 1}));
+}
+TEST(Explored, Bakery) {
+  EXPECT_EQ(count({.name = "bakery", .tokens = "0"}), (Counts{7'818, 21'495, 45, 1}));
+  EXPECT_EQ(count({.name = "bakery", .entries = 2, .tokens = "0"}), (Counts{154'529, 447'129, 90, 1}));
+  EXPECT_EQ(count({.name = "bakery", .tokens = "1"}), (Counts{9'266, 25'503, 51, 1}));
+}
+
+TEST(Explored, WholeStatesAreAsManyAsFingerprints) {
+  for (const Plain& plain :
+       {Plain{"ricart-agrawala", 3, 1, true}, Plain{"ricart-agrawala", 3, 1, false},
+        Plain{"lamport", 3, 1, true}, Plain{"maekawa-deadlock-free", 3, 2, true},
+        Plain{"central-server", 3, 2, false}, Plain{.name = "bakery", .entries = 2, .tokens = "0"}})
+    EXPECT_EQ(count(plain, true), count(plain, false)) << plain.name;
+}
+
+// The standard configurations, as `conclave check NAME` explores them; and without reductions, as far as that
+// was counted.
+struct Standard {
+  const char* name;
+  Counts usual;
+  Counts plain = {};
+};
+const std::vector<Standard> standards = {
+    {"central-server", {285, 656, 30, 1}, {1'505, 3'390, 30, 1}},
+    {"central-token", {5'138, 12'060, 17, 34}, {5'138, 12'690, 17, 34}},
+    {"token-ring", {318, 613, 19, 0}, {318, 645, 19, 0}},
+    {"lamport", {149'695, 211'938, 24, 652}, {149'695, 344'832, 24, 652}},
+    {"maekawa", {104, 208, 15, 3}, {306, 612, 15, 7}},
+    {"maekawa-deadlock-free", {35'402, 63'492, 30, 231}, {35'402, 79'015, 30, 231}},
+    {"all-to-all", {33'708, 158'245, 21, 3}, {33'708, 189'438, 21, 3}},
+    {"chang-roberts", {1'884, 3'937, 32, 1}, {1'884, 4'636, 32, 1}},
+    {"ring-list", {8'575, 23'872, 28, 10}, {8'575, 24'269, 28, 10}},
+    {"bully", {695'274, 2'275'507, 45, 30}, {695'274, 2'505'535, 45, 30}},
+    {"bully-delayed", {143'329, 456'893, 68, 28}, {143'329, 478'637, 68, 28}},
+    {"bully-polite", {695'274, 2'275'515, 45, 30}, {695'274, 2'505'535, 45, 30}},
+    {"invitation", {15'917, 56'922, 18, 0}, {15'917, 57'767, 18, 0}},
+    {"sync-flooding", {80, 105, 18, 1}, {80, 213, 18, 1}},
+    {"sync-crash-tolerant", {399, 508, 24, 16}, {399, 817, 24, 16}},
+    {"byzantine-signed", {1'063, 2'192, 26, 2}, {1'063, 4'665, 26, 2}},
+    {"paxos", {306'675, 1'550'968, 21, 588}, {306'675, 1'694'125, 21, 588}},
+    {"multi-paxos", {111'843, 535'212, 19, 0}, {111'843, 545'623, 19, 0}},
+    {"raft", {260'061, 929'256, 24, 0}, {260'061, 957'926, 24, 0}},
+    {"dijkstra", {7'050, 19'236, 48, 3}, {7'050, 19'236, 48, 3}},
+    {"bakery", {28'842, 83'233, 51, 1}, {28'842, 83'233, 51, 1}},
+    {"global-snapshot", {21'549, 87'565, 19, 1}, {21'549, 98'766, 19, 1}},
+    // Long ones.
+    {"ricart-agrawala", {1'978'953, 4'453'636, 20, 6'240}},
+    {"ricart-agrawala-just-released", {6'747'406, 12'796'816, 36, 3'172}},
+    {"carvalho-roucairol", {4'022'149, 7'618'305, 36, 1'863}},
+    {"bakery-messages", {1'217'712, 4'768'779, 42, 30}},
+    {"bully-send-to-all", {1'699'005, 5'361'890, 50, 30}},
+};
+
+check::Report explore_standard(const char* name, bool reduced, unsigned workers = 1) {
+  CheckPlan plan = usual_check(*find(name));
+  plan.options.partial_order = reduced;
+  plan.options.symmetry = reduced;
+  plan.options.workers = workers;
+  return explore(*find(name), plan);
+}
+
+class StandardConfiguration : public testing::TestWithParam<Standard> {};
+
+TEST_P(StandardConfiguration, IsExhaustedAndHolds) {
+  const auto& [name, usual, plain] = GetParam();
+  if (find(name)->long_check && !has_an_hour()) GTEST_SKIP() << "with CONCLAVE_LONG=1";
+  const check::Report report = explore_standard(name, true, find(name)->long_check ? 2 : 1);
+  // How many edges the reduction saves depends on the order of the search, which means nothing.
+  Counts counts = counts_of(report);
+  if (plain.edges > 0) {
+    EXPECT_LE(counts.edges, plain.edges);
+  }
+  counts.edges = usual.edges;
+  EXPECT_EQ(counts, usual);
+  EXPECT_TRUE(report.complete);
+  EXPECT_TRUE(report.holds());
+}
+
+// Reductions save steps, or states that differ in names; they never change what is said.
+TEST_P(StandardConfiguration, IsTheSameWithoutReductions) {
+  const auto& [name, usual, plain] = GetParam();
+  if (plain.states == 0) GTEST_SKIP() << "long";
+  const check::Report report = explore_standard(name, false);
+  EXPECT_EQ(counts_of(report), plain);
+  EXPECT_TRUE(report.complete);
+  EXPECT_TRUE(report.holds());
+  EXPECT_EQ(usual.depth, plain.depth);
+}
+
+INSTANTIATE_TEST_SUITE_P(Explored, StandardConfiguration, testing::ValuesIn(standards), [](const auto& one) {
+  std::string name = one.param.name;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(Explored, NoAlgorithmIsForgotten) {
+  for (const Entry& entry : entries()) {
+    if (entry.family == "limits") continue;  // they are there to fail
+    const bool listed =
+        std::ranges::any_of(standards, [&](const Standard& one) { return one.name == entry.name; });
+    const bool promised = std::ranges::find(entry.worlds, "check") != entry.worlds.end();
+    EXPECT_EQ(listed, promised) << entry.name;
+    EXPECT_EQ(entry.check != nullptr, promised) << entry.name;
+  }
+}
+
+// Configurations in which something goes wrong.
+std::vector<CheckPlan> violating() {
+  std::vector<CheckPlan> plans;
+  const auto add = [&](const char* name, std::vector<std::string> properties) -> CheckPlan& {
+    plans.push_back(usual_check(*find(name)));
+    plans.back().options.properties = std::move(properties);
+    return plans.back();
+  };
+  add("maekawa", {"EM1", "ND"});
+  add("maekawa", {"EM1"}).setting.variant = "no-self-vote";
+  add("central-server", {"EM3"}).options.budget.tells = 1;
+  add("lamport", {"EM1"}).options.fifo = false;
+  add("global-snapshot", {}).options.fifo = false;
+  add("sync-crash-tolerant", {}).setting.variant = "too-few-rounds";
+  add("bakery", {"EM1"}).setting.variant = "no-choosing";
+  CheckPlan& late = add("bully", {});
+  late.options.unit = {30};
+  late.options.budget = {};
+  CheckPlan& parted = add("bully", {});
+  parted.options.entries = 0;
+  parted.options.entries_of = {{NodeId{1}, 1}};
+  parted.options.budget = {.partitions = 1};
+  CheckPlan& forgetful = add("paxos", {"agreement"});
+  forgetful.setting.variant = "amnesia";
+  forgetful.options.budget = {.crashes = 1, .recoveries = 1};
+  return plans;
+}
+
+std::string called(const CheckPlan& plan) { return plan.setting.protocol + " " + plan.setting.variant; }
+
+TEST(Explored, WaysAreAsShortWithoutReductions) {
+  for (CheckPlan& plan : violating()) {
+    const Entry& entry = *find(plan.setting.protocol);
+    const check::Report reduced = explore(entry, plan);
+    plan.options.partial_order = false;
+    plan.options.symmetry = false;
+    const check::Report plain = explore(entry, plan);
+    ASSERT_EQ(reduced.findings.size(), plain.findings.size()) << called(plan);
+    EXPECT_FALSE(plain.findings.empty()) << called(plan);
+    for (std::size_t i = 0; i < plain.findings.size(); ++i) {
+      EXPECT_EQ(reduced.findings[i].property, plain.findings[i].property) << called(plan);
+      EXPECT_EQ(reduced.findings[i].steps, plain.findings[i].steps) << called(plan);
+    }
+  }
+}
+
+void expect_same(const check::Report& one, const check::Report& other, const std::string& name) {
+  EXPECT_EQ(counts_of(one), counts_of(other)) << name;
+  EXPECT_EQ(one.complete, other.complete) << name;
+  EXPECT_EQ(one.outcomes, other.outcomes) << name;
+  EXPECT_EQ(one.sometimes, other.sometimes) << name;
+  ASSERT_EQ(one.findings.size(), other.findings.size()) << name;
+  for (std::size_t i = 0; i < one.findings.size(); ++i) {
+    EXPECT_EQ(one.findings[i].property, other.findings[i].property) << name;
+    EXPECT_EQ(one.findings[i].why, other.findings[i].why) << name;
+    EXPECT_EQ(one.findings[i].way, other.findings[i].way) << name;
+    EXPECT_EQ(one.findings[i].cycle, other.findings[i].cycle) << name;
+  }
+}
+
+TEST(Explored, WorkersTellTheSameStoryOfWhatGoesWrong) {
+  for (CheckPlan& plan : violating()) {
+    const Entry& entry = *find(plan.setting.protocol);
+    const check::Report one = explore(entry, plan);
+    for (const unsigned workers : {2u, 3u}) {
+      plan.options.workers = workers;
+      expect_same(one, explore(entry, plan), called(plan));
+    }
+  }
+}
+
+TEST(Explored, WorkersCountTheSame) {
+  for (const char* name : {"central-server", "lamport", "maekawa-deadlock-free", "bully-delayed",
+                           "all-to-all", "sync-crash-tolerant", "invitation", "bakery", "global-snapshot"}) {
+    for (const bool reduced : {true, false}) {
+      const check::Report one = explore_standard(name, reduced);
+      for (const unsigned workers : {2u, 3u})
+        expect_same(one, explore_standard(name, reduced, workers), name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace conclave::catalogue
