@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   using namespace conclave::cli;
   CLI::App app(
       "conclave: distributed coordination. Every classic algorithm, written once, run in a fault-injecting\n"
-      "simulator, compared with the literature, and shown step by step.",
+      "simulator, explored by a model checker, compared with the literature, and shown step by step.",
       "conclave");
   app.set_version_flag("--version", "conclave " CONCLAVE_VERSION);
   app.require_subcommand(1);
@@ -17,14 +17,18 @@ int main(int argc, char** argv) {
       "  conclave catalogue\n"
       "  conclave compare\n"
       "  conclave sim ricart-agrawala --nodes 3 --entries 1 --diagram\n"
-      "  conclave sim maekawa --seeds 1000\n\n"
+      "  conclave sim maekawa --seeds 1000\n"
+      "  conclave check maekawa --property ND\n"
+      "  conclave scenario maekawa-deadlock\n\n"
       "Every verb has --help. Exit status: 0 fine, 1 a property failed, 2 wrong usage.");
   Action action;
   add_catalogue(app, action);
   add_sim(app, action);
+  add_check(app, action);
   add_compare(app, action);
   add_accept(app, action);
   add_trace(app, action);
+  add_scenario(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

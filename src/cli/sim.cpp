@@ -1,8 +1,9 @@
 // conclave sim: run one algorithm in the simulated world.
-#include <charconv>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "catalogue/judge.hpp"
+#include "catalogue/directed.hpp"
+#include "cli/plan.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -42,6 +43,9 @@ struct Flags {
   bool json = false;
   bool beyond = false;
   bool unordered = false;
+  std::vector<std::string> given = {};  // the names of those that the user gave
+
+  bool gave(std::string_view flag) const { return std::ranges::find(given, flag) != given.end(); }
 };
 
 constexpr std::int64_t most_entries = 1'000'000;
@@ -53,6 +57,7 @@ struct Plan {
   sim::Options options = {};
   catalogue::Setting setting = {};
   std::vector<std::string> beyond = {};  // faults that the algorithm rules out
+  std::optional<trace::Run> shown = {};  // to be repeated, instead of a run of its own
 };
 
 std::expected<sim::Delay, std::string> duration(const std::string& text, const char* flag) {
@@ -62,65 +67,120 @@ std::expected<sim::Delay, std::string> duration(const std::string& text, const c
   return *delay;
 }
 
-// name=value; what is wrong with it, if anything is.
-std::optional<std::string> set_parameter(const catalogue::Entry& entry, catalogue::Setting& setting,
-                                         const std::string& assignment) {
-  const std::size_t equals = assignment.find('=');
-  if (equals == std::string::npos) return fmt::format("--set {}: write name=value", assignment);
-  const std::string name = assignment.substr(0, equals);
-  const std::string value = assignment.substr(equals + 1);
-  const auto known = std::ranges::find(entry.parameters, name, &catalogue::Parameter::name);
-  if (known == entry.parameters.end()) {
-    std::string names;
-    for (const auto& parameter : entry.parameters) names += fmt::format(", {}", parameter.name);
-    return fmt::format("--set {}: {} {}", assignment, entry.name,
-                       names.empty() ? "has no parameters" : "knows " + names.substr(2));
+// What --script names: a script, or a trace to be repeated.
+struct Scripted {
+  std::string text = {};
+  std::optional<trace::Run> shown = {};
+};
+
+std::expected<Scripted, std::string> read_script(const std::string& file) {
+  Scripted scripted;
+  if (file.empty()) return scripted;
+  auto text = read_file(file);
+  if (!text) return std::unexpected(text.error());
+  scripted.text = std::move(*text);
+  if (!trace::begins_trace(scripted.text)) return scripted;
+  std::istringstream lines(scripted.text);
+  auto run = trace::read(lines);
+  if (!run) return std::unexpected(fmt::format("{}: {}", file, run.error()));
+  scripted.shown = std::move(*run);
+  return scripted;
+}
+
+// How many clients make these nodes; none if no number does.
+std::optional<std::uint32_t> clients_among(const catalogue::Entry& entry, const NodeSet& nodes) {
+  for (const std::uint32_t clients : {nodes.size(), nodes.size() - 1}) {
+    if (clients >= entry.least_nodes && clients <= entry.most_nodes && entry.members(clients) == nodes)
+      return clients;
   }
-  if (known->most >= known->least) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc{} || end != value.data() + value.size() || number < known->least ||
-        number > known->most)
-      return fmt::format("--set {}: {} is a number between {} and {}", assignment, name, known->least,
-                         known->most);
-  }
-  setting.parameters[name] = value;
   return std::nullopt;
 }
 
-std::expected<Plan, std::string> make_plan(const Flags& flags) {
+// A trace says by itself what was run. Sets the flags accordingly; what is wrong, if something is.
+std::optional<std::string> adopt(Flags& flags, const catalogue::Entry& entry, const trace::Run& shown) {
+  const trace::Header& header = shown.header;
+  const auto wrong = [&](const std::string& what) { return fmt::format("{}: {}", flags.script, what); };
+  if (header.protocol != entry.name)
+    return wrong(fmt::format("this is a trace of {}, not of {}", header.protocol, entry.name));
+  // Readings of hardware clocks are inputs that a trace does not show.
+  if (!entry.stage || entry.family == "timesync")
+    return wrong(fmt::format("{} cannot be directed step by step; replay it by its seed, --seed {}",
+                             entry.name, header.seed));
+  static constexpr std::array decided = {"--entries", "--starters",   "--think",   "--hold",
+                                         "--delay",   "--until",      "--chatter", "--unordered",
+                                         "--seeds",   "--first-seed", "--jobs",    "--save-script"};
+  for (const char* flag : decided) {
+    if (flags.gave(flag))
+      return wrong(fmt::format("a trace is repeated step by step; {} has no say in it, leave it out", flag));
+  }
+  const auto clients = clients_among(entry, header.nodes);
+  if (!clients)
+    return wrong(
+        fmt::format("{} nodes that are not those of any run of {}, which has {} to {} and numbers "
+                    "them itself",
+                    header.nodes.size(), entry.name, entry.least_nodes, with_commas(entry.most_nodes)));
+  const auto contradicts = [&](const char* flag, const auto& said, const auto& shows) {
+    return fmt::format("{} {}: the trace {} has {}; leave the flag out", flag, said, flags.script, shows);
+  };
+  if (flags.gave("--nodes") && *flags.nodes != *clients)
+    return contradicts("--nodes", *flags.nodes, *clients);
+  if (flags.gave("--variant") && flags.variant != header.variant)
+    return contradicts("--variant", flags.variant, header.variant);
+  if (flags.gave("--seed") && flags.seed != header.seed)
+    return contradicts("--seed", flags.seed, header.seed);
+  flags.nodes = *clients;
+  flags.variant = header.variant;
+  flags.seed = header.seed;
+  return std::nullopt;
+}
+
+// The faults of a run, as a script has them. What a crash makes of messages is no fault of the links.
+sim::Script faults_of(const trace::Run& run) {
+  using What = sim::Action::What;
+  static const std::map<trace::Kind, What> faults = {{trace::Kind::crash, What::crash},
+                                                     {trace::Kind::pause, What::pause},
+                                                     {trace::Kind::partition, What::partition},
+                                                     {trace::Kind::lose, What::lose},
+                                                     {trace::Kind::duplicate, What::duplicate}};
+  sim::Script script;
+  for (const trace::Step& step : run.steps) {
+    const bool of_its_own = step.kind != trace::Kind::lose || step.input.type == "on the way";
+    const auto fault = faults.find(step.kind);
+    if (fault != faults.end() && of_its_own) script.push_back({.what = fault->second, .at = step.at});
+    if (step.kind == trace::Kind::clock)
+      script.push_back(
+          {.what = step.input.type.starts_with("jump") ? What::jump : What::drift, .at = step.at});
+  }
+  return script;
+}
+
+// How often that client asked for the same that asked most often.
+std::uint32_t most_requests(const trace::Run& run) {
+  std::map<std::pair<NodeId, std::string>, std::uint32_t> asked;
+  std::uint32_t most = 0;
+  for (const trace::Step& step : run.steps) {
+    if (step.kind == trace::Kind::command) most = std::max(most, ++asked[{*step.node, step.input.type}]);
+  }
+  return most;
+}
+
+std::expected<Plan, std::string> make_plan(const Flags& flags, Scripted scripted) {
   Plan plan = {.entry = catalogue::find(flags.name)};
   const catalogue::Entry& entry = *plan.entry;
-  if (!entry.variant(flags.variant)) {
-    std::string known;
-    for (const auto& variant : entry.variants) known += fmt::format(", {}", variant.name);
-    return std::unexpected(
-        fmt::format("{} has no variant '{}'; there is {}", entry.name, flags.variant, known.substr(2)));
-  }
+  if (const auto wrong = check_variant(entry, flags.variant)) return std::unexpected(*wrong);
   sim::Options& options = plan.options;
   // What is usual may depend on how many there are.
   const bool sensible = flags.nodes && *flags.nodes > 0 && *flags.nodes <= entry.most_nodes;
   if (sensible) options.nodes = static_cast<std::uint32_t>(*flags.nodes);
   if (entry.usual) entry.usual(options);
-  const auto number = [&](const std::optional<std::int64_t>& given, auto& field, const char* flag,
-                          std::int64_t least, std::int64_t most) -> std::optional<std::string> {
-    if (!given) return std::nullopt;
-    if (*given < least || *given > most)
-      return fmt::format("{} {}: must lie between {} and {}", flag, *given, least,
-                         with_commas(static_cast<std::uint64_t>(most)));
-    field = static_cast<std::remove_reference_t<decltype(field)>>(*given);
-    return std::nullopt;
-  };
   const std::int64_t nodes = flags.nodes.value_or(options.nodes);
-  if (nodes < entry.least_nodes || nodes > entry.most_nodes)
-    return std::unexpected(fmt::format("--nodes {}: {} runs with {} to {} nodes", nodes, entry.name,
-                                       entry.least_nodes, with_commas(entry.most_nodes)));
+  if (const auto wrong = check_nodes(entry, nodes)) return std::unexpected(*wrong);
   options.nodes = static_cast<std::uint32_t>(nodes);
-  if (auto wrong = number(flags.entries, options.entries, "--entries", 0, most_entries))
+  if (auto wrong = set_number(flags.entries, options.entries, "--entries", 0, most_entries))
     return std::unexpected(*wrong);
-  if (auto wrong = number(flags.starters, options.starters, "--starters", 1, nodes))
+  if (auto wrong = set_number(flags.starters, options.starters, "--starters", 1, nodes))
     return std::unexpected(*wrong);
-  if (auto wrong = number(flags.until, options.until.count, "--until", 1, most_ticks))
+  if (auto wrong = set_number(flags.until, options.until.count, "--until", 1, most_ticks))
     return std::unexpected(*wrong);
   if (!(flags.chatter >= 0 && flags.chatter <= 1))
     return std::unexpected("--chatter is a chance between 0 and 1");
@@ -168,10 +228,12 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
   if (entry.refuse) {
     if (const auto wrong = entry.refuse(options, plan.setting)) return std::unexpected(*wrong);
   }
-  if (!flags.script.empty()) {
-    const auto text = read_file(flags.script);
-    if (!text) return std::unexpected(text.error());
-    auto script = sim::parse_script(*text, plan.setting.members);
+  if (scripted.shown) {
+    plan.beyond = scripted_beyond(faults_of(*scripted.shown), entry.assumes);
+    options.entries = most_requests(*scripted.shown);
+    plan.shown = std::move(scripted.shown);
+  } else if (!flags.script.empty()) {
+    auto script = sim::parse_script(scripted.text, plan.setting.members);
     if (!script) return std::unexpected(fmt::format("{}: {}", flags.script, script.error()));
     for (const auto& what : scripted_beyond(*script, entry.assumes)) {
       if (!flags.beyond)
@@ -213,6 +275,8 @@ std::string replay_by_seed(const Flags& flags, std::uint64_t seed) {
 
 std::string described_run(const Plan& plan) {
   const sim::Options& options = plan.options;
+  if (plan.shown)
+    return fmt::format("as a trace of {} steps shows it", with_commas(plan.shown->steps.size()));
   std::string out =
       fmt::format("delay {}, think {}", options.delay.usual.to_string(), options.think.to_string());
   if (plan.entry->family == "mutex") out += fmt::format(", hold {}", options.hold.to_string());
@@ -263,6 +327,15 @@ plot::Figure figure_of(const trace::Chart& chart, std::string_view name) {
   return figure;
 }
 
+// A trace does not say with which parameters its run was made.
+std::string hint_at_parameters(const catalogue::Entry& entry) {
+  if (entry.parameters.empty()) return "";
+  std::string names;
+  for (const auto& parameter : entry.parameters)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", parameter.name);
+  return fmt::format("\n  if it was made with --set ({}), give the same here", names);
+}
+
 int run_one(const Flags& flags, Plan plan) {
   std::optional<OutputFile> file;
   std::optional<trace::JsonWriter> writer;
@@ -279,8 +352,18 @@ int run_one(const Flags& flags, Plan plan) {
   if (on_terminal(stderr)) observers.push_back(&progress);
   plan.options.record = !flags.save_script.empty();
   trace::Tee tee(observers);
-  const catalogue::Judged judged =
-      catalogue::judge(*plan.entry, plan.options, plan.setting, observers.empty() ? nullptr : &tee);
+  trace::Observer* const also = observers.empty() ? nullptr : &tee;
+  catalogue::Judged judged;
+  if (plan.shown) {
+    catalogue::Directed directed =
+        catalogue::repeat(*plan.entry, plan.options, plan.setting, *plan.shown, also);
+    if (!directed.problem.empty())
+      return complain(fmt::format("{}: the replay departs from the trace at {}{}", flags.script,
+                                  directed.problem, hint_at_parameters(*plan.entry)));
+    judged = std::move(directed.judged);
+  } else {
+    judged = catalogue::judge(*plan.entry, plan.options, plan.setting, also);
+  }
 
   if (file) {
     if (const auto written = file->finish(); !written) return complain(written.error());
@@ -382,22 +465,27 @@ int run_many(const Flags& flags, const Plan& plan) {
   return property_failed;
 }
 
-int run(const Flags& flags, bool seed_given, bool faults_given) {
+int run(Flags flags) {
   const catalogue::Entry* const entry = entry_or_complain(flags.name);
   if (!entry) return usage_error;
   if (!entry->simulate)
-    return complain(fmt::format("{} is a tool, not a protocol: there is nothing to simulate. {}", entry->name,
-                                entry->remark));
+    return complain(fmt::format("{} is a {}, not a protocol: there is nothing to simulate. {}", entry->name,
+                                entry->worlds.front(), entry->remark));
   if (flags.seeds > 0) {
-    if (seed_given) return complain("--seed runs one seed, --seeds many: give one of them");
+    if (flags.gave("--seed")) return complain("--seed runs one seed, --seeds many: give one of them");
     if (flags.diagram || !flags.trace.empty() || !flags.svg.empty() || !flags.plot.empty())
       return complain("--diagram, --svg, --plot and --trace show one run: give --seed instead of --seeds");
   }
-  if (!flags.script.empty() && faults_given)
+  if (!flags.script.empty() && flags.gave("--faults"))
     return complain("--script says which faults happen, --faults draws them: give one of them");
   if (flags.json && flags.diagram)
     return complain("--diagram is for people, --json for programs: give one of them");
-  const auto plan = make_plan(flags);
+  auto scripted = read_script(flags.script);
+  if (!scripted) return complain(scripted.error());
+  if (scripted->shown) {
+    if (const auto wrong = adopt(flags, *entry, *scripted->shown)) return complain(*wrong);
+  }
+  const auto plan = make_plan(flags, std::move(*scripted));
   if (!plan) return complain(plan.error());
   return flags.seeds > 0 ? run_many(flags, *plan) : run_one(flags, *plan);
 }
@@ -425,16 +513,16 @@ void add_sim(CLI::App& app, Action& action) {
                    "ticks after the faults when a protocol that never rests is stopped");
   verb->add_option("--chatter", flags->chatter, "chance that a request is followed by an application message")
       ->capture_default_str();
-  CLI::Option* faults =
-      verb->add_option("--faults", flags->faults,
-                       "none, all, or some of pause, partition, crash, drift, jump, unsynced,\n"
-                       "loss=P, duplicate=P, slow=P, reorder=P")
-          ->capture_default_str();
+  verb->add_option("--faults", flags->faults,
+                   "none, all, or some of pause, partition, crash, drift, jump, unsynced,\n"
+                   "loss=P, duplicate=P, slow=P, reorder=P")
+      ->capture_default_str();
   verb->add_option("--script", flags->script,
-                   "a file of requests and faults, each at its time; see docs/scripts.md");
+                   "a file of requests and faults, each at its time (docs/scripts.md), or\n"
+                   "a trace, to be repeated step by step (docs/trace.md)");
   verb->add_flag("--beyond-assumptions", flags->beyond, "allow faults that the algorithm rules out");
   verb->add_flag("--unordered", flags->unordered, "break the FIFO order of links (beyond assumptions)");
-  CLI::Option* seed = verb->add_option("--seed", flags->seed, "of the one run")->capture_default_str();
+  verb->add_option("--seed", flags->seed, "of the one run")->capture_default_str();
   verb->add_option("--seeds", flags->seeds, "run that many seeds and stop at the first failure")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   verb->add_option("--first-seed", flags->first_seed, "where --seeds begins")->capture_default_str();
@@ -453,11 +541,13 @@ void add_sim(CLI::App& app, Action& action) {
       "  conclave sim maekawa --nodes 3 --think 0 --seeds 100\n"
       "  conclave sim bully --faults crash --seeds 1000\n"
       "  conclave sim sync-crash-tolerant --set f=2 --faults crash --diagram\n"
-      "  conclave sim token-ring --faults loss=0.01 --beyond-assumptions --seeds 100");
-  verb->callback([flags, seed, faults, &action] {
-    const bool seed_given = seed->count() > 0;
-    const bool faults_given = faults->count() > 0;
-    action = [flags, seed_given, faults_given] { return run(*flags, seed_given, faults_given); };
+      "  conclave sim token-ring --faults loss=0.01 --beyond-assumptions --seeds 100\n"
+      "  conclave sim lamport --trace run.jsonl, and again: conclave sim lamport --script run.jsonl");
+  verb->callback([flags, verb, &action] {
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->count() > 0) flags->given.push_back(option->get_name());
+    }
+    action = [flags] { return run(*flags); };
   });
 }
 

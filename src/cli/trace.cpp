@@ -72,11 +72,6 @@ class Progress : public causality::LogSink {
   bool shown_ = false;
 };
 
-bool is_our_trace(std::string_view head) {
-  return head.starts_with('{') &&
-         head.substr(0, head.find('\n')).find("\"conclave-trace\"") != std::string_view::npos;
-}
-
 // Lines of JSON without a header are more likely a damaged trace of ours than a log of somebody else.
 bool is_json_line(std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\n'));
@@ -105,7 +100,7 @@ Source read(const Flags& flags) {
   }
   causality::LogTee sink(sinks);
   const auto refuse = [&](const std::string& why) { throw Refused{fmt::format("{}: {}", flags.file, why)}; };
-  if (flags.regex.empty() && (is_our_trace(head) || is_json_line(head))) {
+  if (flags.regex.empty() && (trace::begins_trace(head) || is_json_line(head))) {
     std::stringstream whole(std::move(head), std::ios::in | std::ios::out | std::ios::ate);
     file.clear();
     if (file.peek() != std::ifstream::traits_type::eof()) whole << file.rdbuf();

@@ -11,9 +11,11 @@ using Action = std::function<int()>;
 
 void add_catalogue(CLI::App& app, Action& action);
 void add_sim(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_accept(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
+void add_scenario(CLI::App& app, Action& action);
 
 // The entry of that name, or a complaint that names what looks like it.
 const catalogue::Entry* entry_or_complain(const std::string& name);
