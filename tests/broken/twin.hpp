@@ -1,37 +1,34 @@
-// A broken twin: an algorithm of the catalogue with one line corrupted. The simulator must catch it.
+// A broken twin: an algorithm of the catalogue with one line corrupted. The checker must catch it, or the
+// simulator where the algorithm is not for the checker.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "catalogue/bind.hpp"
 #include "catalogue/entry.hpp"
-#include "catalogue/registers/bind.hpp"
 
 namespace conclave::broken {
 
 struct Twin {
   std::string name;
   std::string what;        // it does wrong
-  catalogue::Entry entry;  // of the original, running the twin
+  std::string needs;       // the configuration that shows it (ladder.hpp); empty: any small one
+  catalogue::Entry entry;  // of the original, running the twin in one world
+
+  bool is_checked() const { return entry.check != nullptr; }
 };
+
+// The original's row, without its functions that run it.
+inline Twin unbound_twin(const char* original, const char* name, const char* what, const char* needs) {
+  Twin twin = {name, what, needs, *catalogue::find(original)};
+  twin.entry.simulate = nullptr;
+  twin.entry.stage = nullptr;
+  twin.entry.check = nullptr;
+  return twin;
+}
 
 template <class Setup>
 Setup default_setup(const catalogue::Setting&) {
   return {};
-}
-
-template <Protocol P, typename P::Setup (*setup)(const catalogue::Setting&)>
-Twin make_twin(const char* original, const char* name, const char* what) {
-  Twin twin = {name, what, *catalogue::find(original)};
-  catalogue::bind_world<P, setup>(twin.entry);
-  return twin;
-}
-
-template <Program P, typename P::Setup (*setup)(const catalogue::Setting&)>
-Twin make_twin(const char* original, const char* name, const char* what) {
-  Twin twin = {name, what, *catalogue::find(original)};
-  catalogue::bind_registers<P, setup>(twin.entry);
-  return twin;
 }
 
 std::vector<Twin> all_twins();

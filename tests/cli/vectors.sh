@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Every acceptance vector passes; only explorations wait for the checker.
+# Every acceptance vector passes, explorations among them.
 set -euo pipefail
 for file in tests/vectors/*.json; do
   out=$("$CONCLAVE" accept "$file") || { echo "$out" | grep -v '^passed' >&2; exit 1; }
   summary=$(echo "$out" | tail -1)
   echo "$file: $summary"
   echo "$summary" | grep -q '^[1-9][0-9]* passed, 0 failed'
-  [ "$(echo "$out" | grep -c '^skipped')" = "$(echo "$out" | grep -c '^skipped.*model checker')" ]
+  [ "$(echo "$out" | grep -c '^skipped')" = 0 ]
 done
-"$CONCLAVE" accept tests/vectors/mutex.json | tail -1 | grep -q '^36 passed, 0 failed, 6 skipped$'
+"$CONCLAVE" accept tests/vectors/mutex.json | tail -1 | grep -q '^42 passed, 0 failed, 0 skipped$'
 
 # A vector that expects something else must fail: the check can fail.
 work=$(mktemp -d)

@@ -1,6 +1,7 @@
 # Twins of the causality family.
 
-begin_twins(global_snapshot GlobalSnapshot global-snapshot "catalogue/causality/setups.hpp" snapshot_setup)
+begin_twins(global_snapshot GlobalSnapshot global-snapshot "catalogue/causality/setups.hpp" snapshot_setup
+            PREPARE count_the_money)
 twin(forgets_channels "does not count what was under way"
   "if (recording.unmarked.contains(from)) recording.in_transit += payment.amount;"
   "if (recording.unmarked.contains(from)) recording.in_transit += 0;")

@@ -85,7 +85,8 @@ end_twins()
 begin_twins(carvalho_roucairol CarvalhoRoucairol carvalho-roucairol)
 twin(does_not_ask_again "gives a permission away and does not ask for it back"
   "if (we_had_theirs && request) out.send(from, Request{request->counter});"
-  "(void)we_had_theirs;")
+  "(void)we_had_theirs;"
+  "nodes=3 entries=1,1,2")
 twin(keeps_what_it_gave "believes it still has a permission that it gave"
   "missing.insert(peer);" "")
 twin(no_tie_break "defers when stamps are equal"

@@ -1,15 +1,17 @@
 # twin(name, what it does wrong, the line, what stands there instead)
 
-begin_twins(dijkstra Dijkstra dijkstra)
+begin_twins(dijkstra Dijkstra dijkstra JUDGE mutex::Judge)
 twin(does_not_look "enters without asking whether somebody else occupies"
   "if (j != self.value && occupied == 0) {"
   "if (j != self.value && occupied == 0 && n == 0) {")
 twin(ignores_the_sentinel "occupies whoever the sentinel names"
   "case Label::L1: label = read == self.value ? Label::L4 : Label::L2; break;"
-  "case Label::L1: label = Label::L4; break;")
+  "case Label::L1: label = Label::L4; break;"
+  "nodes=2 entries=1 starvation=1")
 twin(stays_booked "never unbooks: the sentinel stays with it"
   "return by_b ? Access::write(b(self.value), 1, Order::relaxed)"
-  "return by_b ? Access{}")
+  "return by_b ? Access{}"
+  "nodes=2 entries=1 starvation=1")
 twin(skips_the_last "does not look at the last process"
   "if (j < n) {"
   "if (j + 1 < n) {")
@@ -18,7 +20,7 @@ twin(fence_stands_still "gives every entry the same fence"
   "Access::write(counter(), entries, Order::relaxed);")
 end_twins()
 
-begin_twins(bakery Bakery bakery)
+begin_twins(bakery Bakery bakery JUDGE mutex::Judge)
 twin(no_tie_break "lets an equal ticket pass"
   "std::pair(theirs, j) < std::pair(ticket, self.value)"
   "theirs < ticket")

@@ -1,0 +1,71 @@
+# Twins of Raft. Most break what the paper's figure 2 says in one line.
+
+begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup JUDGE log::Judge)
+twin(elects_anybody "votes for candidates whose log lacks entries"
+  "ballot.answer(from, theirs, log.last())"
+  "ballot.answer(from, theirs, Position{})"
+  "nodes=3 entries=0 timeouts=2")
+twin(votes_twice "votes for everybody who asks in a term"
+  "const VoteReply reply = ballot.answer"
+  "if (!leads()) ballot.voted_for.reset();\n    const VoteReply reply = ballot.answer"
+  "nodes=3 entries=0 timeouts=2")
+twin(trusts_the_place "takes entries after one of another term"
+  "const AppendReply reply = take_entries(ballot, log, known, theirs);"
+  "Append taken = theirs;
+    taken.previous.term = log.term_at(theirs.previous.index).value_or(theirs.previous.term);
+    const AppendReply reply = take_entries(ballot, log, known, taken);"
+  "nodes=3 entries=0,1,0 timeouts=2")
+twin(keeps_conflicts "keeps its own entries where the leader has others"
+  "const AppendReply reply = take_entries(ballot, log, known, theirs);"
+  "const AppendReply reply = conflict && theirs.term == ballot.term
+      ? AppendReply{.term = ballot.term, .matched = theirs.previous.index + theirs.entries.size()}
+      : take_entries(ballot, log, known, theirs);"
+  "nodes=3 entries=0 timeouts=3")
+twin(commits_unverified "commits what the leader has not compared"
+  "commit(out, known);"
+  "commit(out, std::min(std::max(known, theirs.committed), log.last_index()));"
+  "nodes=3 entries=0 timeouts=3")
+twin(assumes_a_match "takes every success for one of its whole log"
+  "match = std::max(match, *theirs.matched);"
+  "match = log.last_index();"
+  "nodes=3 entries=1,0,0 timeouts=2")
+twin(forgets_its_log "keeps its vote and not its log over a crash"
+  "node.log = durable.log;"
+  "(void)durable.log;"
+  "nodes=3 entries=0 crashes=1 recoveries=1 timeouts=2")
+twin(counts_repetitions "takes a repeated command for a new one"
+  "return sessions.applied(command.client, command.serial);"
+  "return sessions.applied(command.client, command.serial + 1);"
+  "nodes=2 entries=0,1 timeouts=3")
+twin(acknowledges_unwritten "acknowledges entries that are not on its disk"
+  "if (reply.matched && !theirs.entries.empty()) save(out);"
+  ""
+  "nodes=3 entries=0 crashes=1 recoveries=1 timeouts=2")
+twin(counts_refusals "takes a refusal for a vote"
+  "if (!theirs.granted) return out.note"
+  "if (theirs.term != ballot.term) return out.note"
+  "nodes=3 entries=0 timeouts=2")
+twin(counts_earlier_terms "commits what a majority has from an earlier term"
+  "advance_commit(committed, ballot.term, log, configuration, match)"
+  "std::max(committed, configuration.held_by_quorum(match))"
+  "nodes=3 entries=0 timeouts=2"
+  "node.wait_for_leader(out);"
+  "node.wait_for_leader(out);
+    // Figure 8 of the paper: 1 has led in term 1 and 2 in term 2, each with an entry that nobody else has.
+    node.ballot.term = {2};
+    if (self.value > 1) node.ballot.voted_for = NodeId{2};
+    if (self.value < 3) node.log.append({.term = {self.value}});
+    node.save(out);")
+twin(votes_off_the_record "votes before the vote is on its disk"
+  "save(out);  // a vote that a crash undoes is given twice"
+  "(void)out;"
+  "nodes=3 entries=0 crashes=1 recoveries=1 timeouts=2")
+twin(forgets_its_vote "keeps its term and not its vote over a crash"
+  "node.ballot = durable.ballot;"
+  "node.ballot.term = durable.ballot.term;"
+  "nodes=3 entries=0 crashes=1 recoveries=1 timeouts=2")
+twin(counts_old_votes "counts votes of an earlier term"
+  "if (!candidate || theirs.term != ballot.term) return"
+  "if (!candidate) return"
+  "nodes=3 entries=0 timeouts=3")
+end_twins()
