@@ -1,5 +1,5 @@
 # Everything a person does here, in a word each. `make run` and `make test` need nothing installed before.
-.PHONY: help run test build dev deps asan tsan soak fuzz bench format clean
+.PHONY: help run test build dev deps check-all asan tsan soak fuzz bench format clean
 .DEFAULT_GOAL := help
 JOBS := $(shell nproc)
 QUIET := scripts/quietly.sh
@@ -7,12 +7,13 @@ QUIET := scripts/quietly.sh
 help:
 	@echo "make run      install what is missing, build, and compare every algorithm with the literature"
 	@echo "make test     the same, then every test"
+	@echo "make check-all explore every interleaving of every algorithm's standard configuration"
 	@echo "make build    only the program: build/release/conclave"
 	@echo "make asan     every test but the twins under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
 	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
-	@echo "make bench    simulator, elections and locks against peers and limits, in one run"
+	@echo "make bench    simulator, elections, locks and the checker against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
 
 run: build
@@ -35,17 +36,24 @@ test: build
 	@echo "Running the tests"
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --progress
 
+# The quick ones are in the tests; the long ones take up to an hour.
+check-all: build
+	@scripts/deps.sh test
+	@build/release/conclave check --all --long --workers $(JOBS)
+	@$(QUIET) "Building the tests" cmake --build build/release --target unit_tests -j $(JOBS)
+	@CONCLAVE_LONG=1 build/release/unit_tests --gtest_brief=1 --gtest_filter='*Explored*:*Verdicts*'
+
 asan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for AddressSanitizer" cmake --preset asan
 	@$(QUIET) "Building for AddressSanitizer" cmake --build build/asan -j $(JOBS)
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --progress -LE heavy
 
-# What runs threads: --seeds, and the locks over registers.
+# What runs threads: --seeds, --workers, and the locks over registers.
 tsan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
-	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads -j $(JOBS)
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads -j $(JOBS)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L sanitized_threads
 
 soak: build
@@ -57,13 +65,14 @@ fuzz:
 	@$(QUIET) "Building the fuzzers" cmake --build build/fuzz -j $(JOBS)
 	@scripts/fuzz.sh
 
-bench:
+bench: build
 	@scripts/deps.sh bench
 	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
 	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench -j $(JOBS)
 	@build/bench/sim_bench
 	@build/bench/election_bench
 	@build/bench/register_bench
+	@bench/checker.py
 
 format:
 	@clang-format -i $$(git ls-files '*.hpp' '*.cpp')

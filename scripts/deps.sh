@@ -6,7 +6,7 @@ case "${1:-build}" in
   build) ;;
   test) packages="$packages libgtest-dev clang-format git" ;;
   fuzz) packages="$packages clang-19 libclang-rt-19-dev" ;;
-  bench) packages="$packages libns3-dev" ;;
+  bench) packages="$packages libns3-dev spin python3" ;;
   *) echo "deps.sh: build, test, fuzz or bench" >&2; exit 2 ;;
 esac
 missing=""
