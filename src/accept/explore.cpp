@@ -16,17 +16,7 @@ struct Named {
 };
 
 constexpr Named names[] = {
-    {"central_server", "", "central-server"},
-    {"token_central", "", "central-token"},
-    {"token_ring", "", "token-ring"},
-    {"lamport_mutex", "", "lamport"},
-    {"ricart_agrawala", "carvalho-roucairol", "carvalho-roucairol"},
-    {"ricart_agrawala", "just-released", "ricart-agrawala-just-released"},
     {"ricart_agrawala", "kept-permission", "ricart-agrawala-just-released"},
-    {"ricart_agrawala", "", "ricart-agrawala"},
-    {"maekawa", "", "maekawa"},
-    {"maekawa_deadlock_free", "", "maekawa-deadlock-free"},
-    {"bakery_messages", "", "bakery-messages"},
     {"dijkstra", "", "dijkstra"},
     {"bakery", "", "bakery"},
     {"all_to_all_election", "", "all-to-all"},
@@ -234,6 +224,8 @@ class Exploration {
     if (config_.contains("wanting")) {
       for (NodeId member : setting.members) options.entries_of[member] = 0;
       for (const Json& who : config_["wanting"]) {
+        if (!setting.members.contains(node(who)))
+          throw CannotPlay(fmt::format("there is no process {}", who.dump()));
         options.entries_of[node(who)] = options.entries;
         if (vector_.inputs.value("both_requests_sent_before_any_delivery", false))
           options.opening.push_back(node(who));
@@ -390,18 +382,26 @@ class Exploration {
 
 std::optional<Result> run_explore(const Vector& vector) {
   if (vector.kind != "explore") return std::nullopt;
+  const catalogue::Entry* entry = nullptr;
+  bool by_variant = false;  // its name has chosen the row, and means nothing more there
   for (const Named& named : names) {
-    if (named.algorithm != vector.algorithm || (!named.variant.empty() && named.variant != vector.variant))
-      continue;
-    const catalogue::Entry* entry = catalogue::find(named.entry);
-    if (!entry || !entry->check) break;
-    const std::string variant = named.variant.empty() ? vector.variant : "canonical";
-    if (!entry->variant(variant))
-      return Result{Result::Outcome::failed, fmt::format("{} has no variant '{}'", entry->name, variant)};
-    return answered(vector, [&] { return Exploration(*entry, vector, variant).answer(); });
+    if (entry || named.algorithm != vector.algorithm) continue;
+    if (!named.variant.empty() && named.variant != vector.variant) continue;
+    entry = catalogue::find(named.entry);
+    by_variant = !named.variant.empty();
   }
-  return Result{Result::Outcome::skipped,
-                fmt::format("no algorithm '{}' that can be explored in the catalogue yet", vector.algorithm)};
+  if (!entry) {
+    entry = mutex_entry(vector);
+    by_variant = entry && entry->name.ends_with(vector.variant);
+  }
+  if (!entry || !entry->check)
+    return Result{
+        Result::Outcome::skipped,
+        fmt::format("no algorithm '{}' that can be explored in the catalogue yet", vector.algorithm)};
+  const std::string variant = by_variant ? "canonical" : vector.variant;
+  if (!entry->variant(variant))
+    return Result{Result::Outcome::failed, fmt::format("{} has no variant '{}'", entry->name, variant)};
+  return answered(vector, [&] { return Exploration(*entry, vector, variant).answer(); });
 }
 
 }  // namespace conclave::accept

@@ -4,10 +4,16 @@
 
 #include "accept/vectors.hpp"
 
+namespace conclave::catalogue {
+struct Entry;
+}
+
 namespace conclave::accept {
 
 // Those of kind `explore`, whatever their algorithm.
 std::optional<Result> run_explore(const Vector& vector);
+// The row that a vector of mutual exclusion means; none if it is about something else.
+const catalogue::Entry* mutex_entry(const Vector& vector);
 std::optional<Result> run_mutex(const Vector& vector);
 std::optional<Result> run_election(const Vector& vector);
 std::optional<Result> run_consensus(const Vector& vector);

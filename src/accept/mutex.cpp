@@ -342,15 +342,6 @@ Json run_count(const catalogue::Entry& entry, const Vector& vector) {
   return {{"table", table}};
 }
 
-const catalogue::Entry* entry_of(const Vector& vector) {
-  for (const Named& named : names) {
-    if (named.vector_algorithm != vector.algorithm) continue;
-    if (named.vector_variant.empty() || named.vector_variant == vector.variant)
-      return catalogue::find(named.entry);
-  }
-  return nullptr;
-}
-
 bool knows_variant(const catalogue::Entry& entry, const Vector& vector) {
   if (entry.variant(vector.variant) || vector.variant == "kept-permission") return true;
   return std::ranges::any_of(names, [&](const Named& named) {
@@ -360,13 +351,22 @@ bool knows_variant(const catalogue::Entry& entry, const Vector& vector) {
 
 }  // namespace
 
+const catalogue::Entry* mutex_entry(const Vector& vector) {
+  for (const Named& named : names) {
+    if (named.vector_algorithm != vector.algorithm) continue;
+    if (named.vector_variant.empty() || named.vector_variant == vector.variant)
+      return catalogue::find(named.entry);
+  }
+  return nullptr;
+}
+
 std::optional<Result> run_mutex(const Vector& vector) {
   if (vector.algorithm != "comparison" &&
       std::ranges::find(names, vector.algorithm, &Named::vector_algorithm) == std::end(names))
     return std::nullopt;
   return answered(vector, [&]() -> Json {
     if (vector.kind == "formula" || vector.kind == "check") return figures(vector);
-    const catalogue::Entry* entry = entry_of(vector);
+    const catalogue::Entry* entry = mutex_entry(vector);
     if (!entry || !knows_variant(*entry, vector))
       throw CannotPlay(fmt::format("no variant '{}' of {}", vector.variant, vector.algorithm));
     if (vector.kind == "script") return run_script(*entry, vector);

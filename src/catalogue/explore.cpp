@@ -19,13 +19,17 @@ CheckPlan usual_check(const Entry& entry, std::uint32_t nodes) {
   return plan;
 }
 
-check::Report explore(const Entry& entry, CheckPlan plan) {
-  if (plan.options.properties.empty()) {
-    for (const std::string_view property : entry.properties) {
-      if (std::ranges::find(entry.checkable, property) != entry.checkable.end())
-        plan.options.properties.emplace_back(property);
-    }
+std::vector<std::string> claimed_and_checkable(const Entry& entry) {
+  std::vector<std::string> properties;
+  for (const std::string_view property : entry.properties) {
+    if (std::ranges::find(entry.checkable, property) != entry.checkable.end())
+      properties.emplace_back(property);
   }
+  return properties;
+}
+
+check::Report explore(const Entry& entry, CheckPlan plan) {
+  if (plan.options.properties.empty()) plan.options.properties = claimed_and_checkable(entry);
   return entry.check(plan.options, plan.setting);
 }
 

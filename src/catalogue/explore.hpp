@@ -1,6 +1,5 @@
 // Explores an entry of the catalogue.
 #pragma once
-
 #include "catalogue/entry.hpp"
 
 namespace conclave::catalogue {
@@ -14,7 +13,10 @@ CheckPlan usual_check(const Entry& entry);
 // The same for another number of nodes.
 CheckPlan usual_check(const Entry& entry, std::uint32_t nodes);
 
-// Every reachable state. Without named properties, those that the entry claims.
+// What the entry claims and an exploration can judge.
+std::vector<std::string> claimed_and_checkable(const Entry& entry);
+
+// Every reachable state. Without named properties, those.
 check::Report explore(const Entry& entry, CheckPlan plan);
 
 }  // namespace conclave::catalogue

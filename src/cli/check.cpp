@@ -70,15 +70,6 @@ std::vector<const catalogue::Entry*> explorable() {
   return rows;
 }
 
-// What is checked unless somebody names properties: what the algorithm claims, as far as runs can show it.
-std::vector<std::string_view> claims(const catalogue::Entry& entry) {
-  std::vector<std::string_view> properties;
-  std::ranges::copy_if(entry.properties, std::back_inserter(properties), [&](std::string_view property) {
-    return std::ranges::find(entry.checkable, property) != entry.checkable.end();
-  });
-  return properties;
-}
-
 // --- From flags to a plan ----------------------------------------------------------------------------------
 
 Wrong set_budget(const Flags& flags, const catalogue::Entry& entry, check::Budget& budget) {
@@ -447,7 +438,7 @@ int list(const Flags& flags) {
   table.add_rule();
   for (const catalogue::Entry* entry : rows) {
     const catalogue::CheckPlan plan = usual_check(*entry);
-    const auto properties = claims(*entry);
+    const auto properties = catalogue::claimed_and_checkable(*entry);
     const std::string budget = budget_text(plan.options.budget);
     table.add({std::string(entry->name), std::string(entry->family), std::to_string(plan.options.nodes),
                entries_text(plan.options), links_text(*entry, plan.options), budget,
