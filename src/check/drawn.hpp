@@ -40,7 +40,6 @@ class Drawn final : public Space {
     }
     return {.final = here.edges.empty(), .bounded = here.bounded, .content = here.content};
   }
-  void prefetch(const Id*) const override {}
   Fingerprint fingerprint(const Id* state) const override { return salted(1, *state, 0); }
   bool is_wrong(const Id* state) const override { return states_[*state].wrong != nullptr; }
   std::vector<Wrong> wrongs(const Id* state) const override { return {{states_[*state].wrong, "drawn so"}}; }

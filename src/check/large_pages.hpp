@@ -31,9 +31,15 @@ struct LargePages {
     std::free(memory);
   }
 
+  // As many as the pages hold that so many need.
+  static std::size_t fill(std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    return bytes < worthwhile ? count : (bytes + page - 1) / page * page / sizeof(T);
+  }
+
  private:
   static constexpr std::size_t page = std::size_t{2} << 20;
-  static constexpr std::size_t worthwhile = 4 * page;  // below, rounding up would cost more than it brings
+  static constexpr std::size_t worthwhile = page;  // below, rounding up would cost more than it brings
 };
 
 }  // namespace conclave::check

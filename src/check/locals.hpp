@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "check/answers.hpp"
 #include "check/interner.hpp"
 #include "check/report.hpp"
 #include "core/judge.hpp"
@@ -50,6 +51,15 @@ struct Outcome {
 
 class Locals {
  public:
+  // One line of the cache, because the search asks for all of it: what a process is, and which numbers the
+  // search has given to what it does.
+  struct alignas(64) Facts {
+    Fingerprint print = {};
+    Face face = {};
+    Answers<3> steps = {};
+  };
+  static_assert(sizeof(Facts) == 64);
+
   virtual ~Locals() = default;
 
   virtual std::uint32_t size() const = 0;
@@ -66,10 +76,12 @@ class Locals {
   virtual std::optional<Id> returned(Id letter, std::uint32_t to) = 0;  // to its sender, if it hears of that
 
   // Of values that exist: without the lock.
+  const Facts& facts(Id local) const { return facts_[local]; }
   const Face& face(Id local) const { return facts_[local].face; }
   const Envelope& envelope(Id letter) const { return envelopes_[letter]; }
   const Fingerprint& local_print(Id local) const { return facts_[local].print; }
-  void prefetch(Id local) const { __builtin_prefetch(&facts_[local]); }
+  const Answers<3>& steps(Id local) const { return facts_[local].steps; }
+  Answers<3>& steps(Id local) { return facts_[local].steps; }
   const Fingerprint& letter_print(Id letter) const { return letter_prints_[letter]; }
   const Fingerprint& judge_print(Id judge) const { return judge_prints_[judge]; }
   bool is_wrong(Id judge) const { return judges_wrong_[judge] != 0; }
@@ -99,11 +111,6 @@ class Locals {
   virtual Id renamed_judge(Id judge, std::uint32_t permutation) = 0;
 
  protected:
-  // Side by side, because the search asks for both.
-  struct Facts {
-    Fingerprint print = {};
-    Face face = {};
-  };
   Segmented<Facts> facts_;
   Segmented<Envelope> envelopes_;
   Segmented<Fingerprint> letter_prints_, judge_prints_;

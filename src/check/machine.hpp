@@ -430,7 +430,7 @@ class Machine final : public Locals {
       if (running.least == 0) face.due |= 1u << static_cast<unsigned>(running.timer);
       if (timed() && running.most == 0) face.overdue = true;
     }
-    facts_.push_back({print_of(1, mine), face});
+    facts_.emplace_back(print_of(1, mine), face);
     return id;
   }
   Id intern(Letter letter) {

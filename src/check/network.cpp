@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint64_t inbox_salt = 0x1b0c;
 constexpr std::uint64_t extra_salt = 0xe77a;
+constexpr std::uint32_t most_nodes = 24;
 
 std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
@@ -23,7 +24,7 @@ void minus(Fingerprint& sum, const Fingerprint& part) {
 }  // namespace
 
 Network::Network(Locals& locals, Rules rules) : locals_(locals), rules_(rules), n_(locals.size()) {
-  ensure(n_ <= 24, "a configuration that can be explored is small");
+  ensure(n_ <= most_nodes, "a configuration that can be explored is small");
   judge_at_ = 2 * n_;
   width_ = judge_at_ + 1;
   if (rules_.budget != Budget{}) spent_at_ = width_++;
@@ -77,44 +78,67 @@ std::vector<Id> Network::initial() {
 
 // What is remembered.
 
-const Network::Step& Network::step(Worker& worker, Id local, Input input, std::uint32_t argument) {
-  const std::uint64_t key = step_key(local, input, argument);
-  if (const Step* known = worker.steps.find(key)) [[likely]]
-    return *known;
-  const std::lock_guard hold(lock_);
+const Network::Step& Network::step(Worker& worker, Id local, const Locals::Facts& self, Input input,
+                                   std::uint32_t argument) {
+  const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
+  if (const Id known = self.steps.find(key); known != Answers<3>::none) [[likely]]
+    return steps_[known];
+  return further_step(worker, local, input, argument);
+}
+
+const Network::Step& Network::further_step(Worker& worker, Id local, Input input, std::uint32_t argument) {
   ensure(argument < 1u << 28, "inputs can be numbered");
-  const Outcome outcome = locals_.apply(local, input, argument);
-  Step step = {.key = key,
+  const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
+  const std::uint64_t whole = pair_key(local + 1, key);
+  if (const Known* known = worker.steps.find(whole)) return steps_[known->id];
+  const std::lock_guard hold(lock_);
+  if (const Id known = locals_.steps(local).find(key); known != Answers<3>::none) return steps_[known];
+  const auto [known, fresh] = known_steps_.try_emplace(whole, steps_.size());
+  const Id id = known->second;
+  if (fresh) add_step(locals_.apply(local, input, argument));
+  if (fresh && locals_.steps(local).add(key, id)) {
+    known_steps_.erase(whole);
+  } else {
+    worker.steps.insert({whole, id});
+  }
+  return steps_[id];
+}
+
+void Network::add_step(const Outcome& outcome) {
+  Step step = {.print = locals_.local_print(outcome.local),
                .local = outcome.local,
                .happening = outcome.happening,
                .complaint = outcome.complaint,
-               .count = static_cast<std::uint32_t>(outcome.posted.size()),
-               .print = locals_.local_print(outcome.local)};
-  if (step.count <= std::size(step.first)) {
-    std::ranges::copy(outcome.posted, step.first);
+               .count = static_cast<std::uint32_t>(outcome.posted.size())};
+  std::vector<Parcel> parcels;
+  for (const Posted& posted : outcome.posted) parcels.push_back(Parcel::of(posted));
+  if (parcels.size() <= std::size(step.first)) {
+    std::ranges::copy(parcels, step.first);
   } else {
-    step.many = worker.kept.emplace_back(outcome.posted.begin(), outcome.posted.end()).data();
+    step.many = arena_.keep(std::span<const Parcel>(parcels));
   }
-  return *worker.steps.insert(step);
+  steps_.push_back(step);
 }
 
-const Network::Post& Network::post(Worker& worker, Id inbox, Id letter) {
+// The inbox with one more letter.
+Id Network::post(Worker& worker, Id inbox, const InboxFacts& facts, Id letter) {
+  if (const Id known = facts.posts.find(letter); known != Answers<2>::none) [[likely]]
+    return known;
   const std::uint64_t key = pair_key(inbox + 1, letter);
-  if (const Post* known = worker.posts.find(key)) [[likely]]
-    return *known;
+  if (const Known* known = worker.posts.find(key)) return known->id;
   const std::lock_guard hold(lock_);
   const Id after = post_locked(inbox, letter);
-  return *worker.posts.insert({key, after, facts_[after].print});
+  if (!facts_[inbox].posts.add(letter, after)) worker.posts.insert({key, after});
+  return after;
 }
 
 Id Network::judged(Worker& worker, Id judge, Id happening) {
-  const std::uint64_t key = pair_key(judge, happening);
-  const auto found = worker.judges.find(key);
-  if (found != worker.judges.end()) [[likely]]
-    return found->second;
+  const std::uint64_t key = pair_key(judge + 1, happening);
+  if (const Known* known = worker.judges.find(key)) [[likely]]
+    return known->id;
   const std::lock_guard hold(lock_);
   const Id after = locals_.judge(judge, happening);
-  worker.judges.emplace(key, after);
+  worker.judges.insert({key, after});
   return after;
 }
 
@@ -166,26 +190,29 @@ Id Network::intern(Inbox inbox) {
     ensure(inboxes_[known->second] == inbox, "different inboxes have different fingerprints");
     return known->second;
   }
-  InboxFacts facts = {.print = print};
+  bool due = false, young = false;
   std::vector<Option> options;
   for (std::size_t i = 0; i < inbox.letters.size(); ++i) {
     const Envelope& envelope = locals_.envelope(inbox.letters[i]);
-    if (rules_.timed) (envelope.left == 0 ? facts.due : facts.young) = true;
+    if (rules_.timed) (envelope.left == 0 ? due : young) = true;
     const bool same_lane = i > 0 && lane(inbox.letters[i - 1]) == lane(inbox.letters[i]);
     if (same_lane && (rules_.fifo || inbox.letters[i - 1] == inbox.letters[i])) continue;
     Inbox rest = inbox;
     rest.letters.erase(rest.letters.begin() + static_cast<std::ptrdiff_t>(i));
-    const Id left = intern(std::move(rest));
-    options.push_back({inbox.letters[i], left, facts_[left].print});
+    options.push_back({inbox.letters[i], intern(std::move(rest))});
   }
+  const Id id = inboxes_.push_back(std::move(inbox));
+  facts_.emplace_back();
+  InboxFacts& facts = facts_[id];
+  facts.print = print;
+  facts.due = due;
+  facts.young = young;
   facts.count = static_cast<std::uint32_t>(options.size());
   if (options.size() <= std::size(facts.first)) {
     std::ranges::copy(options, facts.first);
   } else {
-    facts.many = std::move(options);
+    facts.many = arena_.keep(std::span<const Option>(options));
   }
-  const Id id = inboxes_.push_back(std::move(inbox));
-  facts_.push_back(std::move(facts));
   known_inboxes_.emplace(print, id);
   return id;
 }
@@ -203,13 +230,6 @@ Id Network::renamed_inbox(Id inbox, std::uint32_t permutation) {
 Fingerprint Network::extra_print(const Id* state) const {
   if (!spent_at_ && !phase_at_) return {};
   return salted(extra_salt, spent(state).bits, phase(state).bits);
-}
-
-void Network::prefetch(const Id* state) const {
-  for (std::uint32_t i = 0; i < n_; ++i) {
-    locals_.prefetch(state[i]);
-    __builtin_prefetch(&facts_[state[n_ + i]]);
-  }
 }
 
 Fingerprint Network::fingerprint(const Id* state) const {
@@ -264,25 +284,30 @@ class Network::Expansion {
         worker_(worker),
         out_(out),
         spent_(net.spent(state)),
-        phase_(net.phase(state)),
-        base_(net.fingerprint(state)) {}
+        phase_(net.phase(state)) {
+    base_ = net.extra_print(state);
+    plus(base_, locals_.judge_print(state[net.judge_at_]));
+    for (std::uint32_t i = 0; i < n_; ++i) {
+      selves_[i] = &locals_.facts(state[i]);
+      boxes_[i] = &net.facts_[state[n_ + i]];
+      plus(base_, selves_[i]->print);
+      plus(base_, boxes_[i]->print);
+      worker.state[i] = state[i];
+      worker.state[n_ + i] = state[n_ + i];
+    }
+    for (std::uint32_t word = 2 * n_; word < net.width_; ++word) worker.state[word] = state[word];
+  }
 
   Look run() {
-    for (std::uint32_t i = 0; i < n_; ++i) {
-      if (locals_.face(state_[i]).coin > 0) return toss(i);
-    }
     look_.content = true;
     for (std::uint32_t i = 0; i < n_; ++i) {
-      const Face& face = locals_.face(state_[i]);
+      const Face& face = selves_[i]->face;
+      if (face.coin > 0) return toss(i);
       if (!face.content && face.up) look_.content = false;
     }
     if (rules_.in_rounds && phase_.next() < n_) {
       begin_round(phase_.round(), phase_.next());
     } else {
-      for (std::uint32_t i = 0; i < n_; ++i) {
-        for (const Option& option : net_.facts_[state_[n_ + i]].options())
-          worker_.steps.prefetch(step_key(state_[i], Input::deliver, option.letter));
-      }
       for (std::uint32_t i = 0; i < n_; ++i) step_of(i);
       if (rules_.timed && only_ == 0) tick();
       if (rules_.in_rounds && !progress_ && !look_.content) {
@@ -300,6 +325,7 @@ class Network::Expansion {
   void draft() {
     std::copy_n(state_, net_.width_, worker_.state.data());
     print_ = base_;
+    drafted_ = true;
   }
   void set_local(std::uint32_t i, Id local, const Fingerprint& print) {
     Id& word = worker_.state[i];
@@ -307,13 +333,12 @@ class Network::Expansion {
     plus(print_, print);
     word = local;
   }
-  void set_inbox(std::uint32_t i, Id inbox, const Fingerprint& print) {
+  void set_inbox(std::uint32_t i, Id inbox) {
     Id& word = worker_.state[n_ + i];
     minus(print_, net_.facts_[word].print);
-    plus(print_, print);
+    plus(print_, net_.facts_[inbox].print);
     word = inbox;
   }
-  void set_inbox(std::uint32_t i, Id inbox) { set_inbox(i, inbox, net_.facts_[inbox].print); }
   void judge(Id happening) {
     if (happening == 0) return;
     Id& word = worker_.state[net_.judge_at_];
@@ -333,8 +358,11 @@ class Network::Expansion {
   void post(std::uint32_t to, Id letter) {
     if (rules_.budget.crashes > 0 && !locals_.face(worker_.state[to]).up && !kept_for_the_dead(letter))
       return;
-    const Post& after = net_.post(worker_, worker_.state[n_ + to], letter);
-    set_inbox(to, after.inbox, after.print);
+    Id& word = worker_.state[n_ + to];
+    const InboxFacts& before = word == state_[n_ + to] ? *boxes_[to] : net_.facts_[word];
+    minus(print_, before.print);
+    word = net_.post(worker_, word, before, letter);
+    plus(print_, net_.facts_[word].print);
   }
   bool kept_for_the_dead(Id letter) const {
     if (locals_.envelope(letter).kind != Envelope::Kind::message) return false;
@@ -345,12 +373,11 @@ class Network::Expansion {
   // False if the step broke a rule: there is no successor then.
   bool follow(std::uint32_t i, const Step& outcome, const Move& move) {
     if (outcome.complaint != 0) {
-      const std::lock_guard hold(net_.lock_);
-      out_.complain(move, locals_.complaint(outcome.complaint));
+      complain(outcome.complaint, move);
       return false;
     }
     set_local(i, outcome.local, outcome.print);
-    for (const Posted& posted : outcome.posted()) post(posted.to, posted.letter);
+    for (const Parcel posted : outcome.posted()) post(posted.to(), posted.letter());
     judge(outcome.happening);
     return true;
   }
@@ -373,19 +400,19 @@ class Network::Expansion {
   std::uint64_t asleep_after(std::uint32_t i, const Step& outcome) const {
     std::uint64_t still = outcome.happening != 0 ? unheard_ : asleep_ | explored_;
     if (!rules_.fifo) {
-      for (const Posted& posted : outcome.posted())
-        still &= ~(std::uint64_t{1} << (posted.to * (n_ + 1) + i));  // one more letter in a lane that slept
+      for (const Parcel posted : outcome.posted())
+        still &= ~(std::uint64_t{1} << (posted.to() * (n_ + 1) + i));  // one more letter in a lane that slept
     }
     return still & ~labels_of(i);
   }
   void emit(const Move& move, std::uint64_t asleep) {
-    if (rules_.symmetry) canonicalise();
-    out_.add(worker_.state.data(), print_, move, net_.labels_fit_ && !rules_.symmetry ? asleep : 0);
+    if (rules_.symmetry) return emit_canonical(move);
+    out_.add(worker_.state.data(), print_, move, net_.labels_fit_ ? asleep : 0);
   }
 
   // Of all the states that differ from this one in names only, the one with the least fingerprint.
-  void canonicalise() {
-    std::vector<Id>& state = worker_.state;
+  void emit_canonical(const Move& move) {
+    const std::vector<Id>& state = worker_.state;
     best_ = state;
     Fingerprint least = print_;
     std::vector<Id>& other = other_;
@@ -408,8 +435,7 @@ class Network::Expansion {
         best_ = other;
       }
     }
-    state = best_;
-    print_ = least;
+    out_.add(best_.data(), least, move, 0);
   }
   Id renamed(std::uint32_t permutation, std::uint32_t kind, Id id) {
     Memo& memo = worker_.renames[3 * permutation + kind];
@@ -424,8 +450,8 @@ class Network::Expansion {
 
   // What node i may do next.
   void step_of(std::uint32_t i) {
-    const Face& face = locals_.face(state_[i]);
-    const InboxFacts& inbox = net_.facts_[state_[n_ + i]];
+    const Face& face = selves_[i]->face;
+    const InboxFacts& inbox = *boxes_[i];
     if (!face.up) return vanish(i, inbox);
     if (face.wants) command(i, face);
     deliver(i, inbox);
@@ -436,9 +462,7 @@ class Network::Expansion {
     const Move move = {Move::Kind::command, static_cast<std::uint8_t>(i), label(i, i), !face.presses, 0};
     progress_ = true;
     if (sleeps(move.label)) return out_.skip(1);
-    const Step& outcome = net_.step(worker_, state_[i], Input::command, 0);
-    draft();
-    if (follow(i, outcome, move)) emit(move, asleep_after(i, outcome));
+    act(i, net_.step(worker_, state_[i], *selves_[i], Input::command, 0), state_[n_ + i], move);
     close(move.label, true);
   }
 
@@ -461,13 +485,40 @@ class Network::Expansion {
         out_.skip(1);
         continue;
       }
-      const Step& outcome = net_.step(worker_, state_[i], Input::deliver, option.letter);
+      const Step& outcome = net_.step(worker_, state_[i], *selves_[i], Input::deliver, option.letter);
       heard = heard || outcome.happening != 0;
-      draft();
-      set_inbox(i, option.rest, option.rest_print);
-      if (follow(i, outcome, move)) emit(move, asleep_after(i, outcome));
+      act(i, outcome, option.rest, move);
     }
     close(open, heard);
+  }
+
+  // What most steps are: a process changes, takes a letter or not, posts some, and perhaps the judge hears of
+  // it. The words of the state are changed, shown and changed back.
+  void act(std::uint32_t i, const Step& outcome, Id rest, const Move& move) {
+    if (outcome.complaint != 0) return complain(outcome.complaint, move);
+    if (drafted_) draft();
+    drafted_ = false;
+    Id* words = worker_.state.data();
+    print_ = base_;
+    minus(print_, selves_[i]->print);
+    plus(print_, outcome.print);
+    words[i] = outcome.local;
+    if (rest != state_[n_ + i]) {
+      minus(print_, boxes_[i]->print);
+      plus(print_, net_.facts_[rest].print);
+      words[n_ + i] = rest;
+    }
+    for (const Parcel posted : outcome.posted()) post(posted.to(), posted.letter());
+    judge(outcome.happening);
+    emit(move, asleep_after(i, outcome));
+    words[i] = state_[i];
+    words[n_ + i] = state_[n_ + i];
+    for (const Parcel posted : outcome.posted()) words[n_ + posted.to()] = state_[n_ + posted.to()];
+    words[net_.judge_at_] = state_[net_.judge_at_];
+  }
+  void complain(std::uint32_t complaint, const Move& move) {
+    const std::lock_guard hold(net_.lock_);
+    out_.complain(move, locals_.complaint(complaint));
   }
 
   // A timer of a synchronous algorithm runs out after everything that could have arrived in time.
@@ -509,7 +560,7 @@ class Network::Expansion {
       const Move move = {Move::Kind::vanish, static_cast<std::uint8_t>(i), Move::no_label, false,
                          option.letter};
       draft();
-      set_inbox(i, option.rest, option.rest_print);
+      set_inbox(i, option.rest);
       std::optional<Id> news;
       if (locals_.returns()) {
         const std::lock_guard hold(net_.lock_);
@@ -577,14 +628,14 @@ class Network::Expansion {
   }
   void die(std::uint32_t i, const Step& outcome, Phase after) {
     std::uint32_t receivers = 0;
-    for (const Posted& posted : outcome.posted()) receivers |= 1u << posted.to;
+    for (const Parcel posted : outcome.posted()) receivers |= 1u << posted.to();
     const Step dead = net_.step(worker_, outcome.local, Input::crash, 0);
     for (std::uint32_t reached = receivers;; reached = (reached - 1) & receivers) {
       draft();
       set_extra(spent_.with_one_more(Spent::crashes), after);
       judge(outcome.happening);
-      for (const Posted& posted : outcome.posted()) {
-        if (reached >> posted.to & 1) post(posted.to, posted.letter);
+      for (const Parcel posted : outcome.posted()) {
+        if (reached >> posted.to() & 1) post(posted.to(), posted.letter());
       }
       fall(i, dead);
       emit({Move::Kind::die, static_cast<std::uint8_t>(i), Move::no_label, true, reached}, 0);
@@ -677,7 +728,7 @@ class Network::Expansion {
       if (!cut_off && !room(Spent::losses, rules_.budget.losses)) continue;
       draft();
       if (!cut_off) set_extra(spent_.with_one_more(Spent::losses), phase_);
-      set_inbox(i, option.rest, option.rest_print);
+      set_inbox(i, option.rest);
       emit({Move::Kind::lose, static_cast<std::uint8_t>(i), Move::no_label, true, option.letter}, 0);
     }
   }
@@ -719,8 +770,11 @@ class Network::Expansion {
   Successors& out_;
   Spent spent_;
   Phase phase_;
+  std::array<const Locals::Facts*, most_nodes> selves_;
+  std::array<const InboxFacts*, most_nodes> boxes_;
   Fingerprint base_;
   Fingerprint print_ = {};
+  bool drafted_ = false;  // the words are not those of the state
   std::vector<Id> best_;
   std::vector<Id> other_;
   std::uint64_t explored_ = 0;
@@ -736,11 +790,11 @@ Look Network::expand(const Id* state, Sleep sleep, unsigned worker, Successors& 
 std::map<std::string, std::uint64_t> Network::figures() const { return {}; }
 
 std::uint64_t Network::bytes() const {
-  std::uint64_t sum =
-      locals_.bytes() + facts_.bytes() + inboxes_.bytes() + known_inboxes_.bucket_count() * 21;
-  const auto of = [](const Memo& memo) { return memo.bucket_count() * std::uint64_t{13}; };
+  std::uint64_t sum = locals_.bytes() + steps_.bytes() + arena_.bytes() + facts_.bytes() + inboxes_.bytes() +
+                      known_inboxes_.bucket_count() * 21 + known_steps_.bucket_count() * 13;
   for (const auto& worker : workers_)
-    sum += worker->steps.bytes() + worker->posts.bytes() + of(worker->judges) + of(worker->ages);
+    sum += worker->steps.bytes() + worker->posts.bytes() + worker->judges.bytes() +
+           worker->ages.bucket_count() * 13;
   return sum;
 }
 

@@ -1,10 +1,10 @@
 // The space of processes that send messages: the state of a run is what each process knows, what is under way
 // to each of them, what the judge remembers, and what has been spent of the budgets.
 #pragma once
-#include <deque>
 #include <memory>
 #include <mutex>
 
+#include "check/arena.hpp"
 #include "check/locals.hpp"
 #include "check/space.hpp"
 #include "check/table.hpp"
@@ -31,7 +31,6 @@ class Network final : public Space {
   std::vector<Id> initial() override;
   void set_workers(unsigned workers) override;
   Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) override;
-  void prefetch(const Id* state) const override;
   Fingerprint fingerprint(const Id* state) const override;
   bool is_wrong(const Id* state) const override;
   std::vector<Wrong> wrongs(const Id* state) const override;
@@ -55,50 +54,60 @@ class Network final : public Space {
   struct Option {
     Id letter = 0;
     Id rest = 0;
-    Fingerprint rest_print = {};
   };
   struct Inbox {
     std::vector<Id> letters;  // FIFO: lane by lane, each in its order; else sorted by fingerprint
     std::uint32_t receiver = 0;
     bool operator==(const Inbox&) const = default;
   };
-  // The first options stand in place: most inboxes have no more.
-  struct InboxFacts {
+  // One line of the cache. The first options stand in place: most inboxes have no more.
+  struct alignas(64) InboxFacts {
     Fingerprint print = {};
-    std::uint32_t count = 0;
-    bool due = false;    // something must have arrived by now
-    bool young = false;  // something may take longer
+    const Option* many = nullptr;
     Option first[2] = {};
-    std::vector<Option> many = {};
-    std::span<const Option> options() const { return {many.empty() ? first : many.data(), count}; }
+    std::uint32_t count = 0;
+    bool due = false;       // something must have arrived by now
+    bool young = false;     // something may take longer
+    Answers<2> posts = {};  // which inbox it is with one more letter
+    std::span<const Option> options() const { return {many ? many : first, count}; }
+  };
+  static_assert(sizeof(InboxFacts) == 64);
+  // A receiver and a letter in one word.
+  struct Parcel {
+    std::uint32_t bits = 0;
+    static constexpr unsigned letter_bits = 27;
+    static Parcel of(const Posted& posted) {
+      ensure(posted.letter < 1u << letter_bits, "there are numbers left for letters");
+      return {posted.to << letter_bits | posted.letter};
+    }
+    std::uint32_t to() const { return bits >> letter_bits; }
+    Id letter() const { return bits & ((1u << letter_bits) - 1); }
   };
   // What a process does with an input; likewise.
   struct alignas(64) Step {
-    std::uint64_t key = 0;
+    Fingerprint print = {};
     Id local = 0;
     Id happening = 0;
     std::uint32_t complaint = 0;
     std::uint32_t count = 0;
-    Fingerprint print = {};
-    Posted first[2] = {};
-    const Posted* many = nullptr;
-    std::span<const Posted> posted() const { return {many ? many : first, count}; }
+    const Parcel* many = nullptr;
+    Parcel first[6] = {};
+    std::span<const Parcel> posted() const { return {many ? many : first, count}; }
   };
-  struct Post {
+  static_assert(sizeof(Step) == 64);
+  struct Known {
     std::uint64_t key = 0;
-    Id inbox = 0;
-    Fingerprint print = {};
+    Id id = 0;
   };
   using Memo = boost::unordered_flat_map<std::uint64_t, std::uint32_t>;
   // What one worker has met, so that it need not ask for the lock again.
   struct Worker {
-    Table<Step> steps;
-    Table<Post> posts;
-    Memo judges;
+    Table<Known> steps;  // of processes that have met many inputs
+    Table<Known> posts;  // of inboxes that have got many letters
+    Table<Known> judges;
     Memo ages;
-    std::deque<std::vector<Posted>> kept;  // of steps that post much
-    std::vector<Memo> renames;             // of locals, letters' inboxes, judges, by permutation
-    std::vector<Id> state;                 // under construction
+    std::vector<Memo> renames;  // of locals, letters' inboxes, judges, by permutation
+    std::vector<Id> state;      // under construction
   };
   class Expansion;
 
@@ -125,11 +134,13 @@ class Network final : public Space {
     }
   };
 
-  static std::uint64_t step_key(Id local, Input input, std::uint32_t argument) {
-    return std::uint64_t{local + 1} << 32 | static_cast<std::uint32_t>(input) << 28 | argument;
+  const Step& step(Worker& worker, Id local, const Locals::Facts& self, Input input, std::uint32_t argument);
+  const Step& step(Worker& worker, Id local, Input input, std::uint32_t argument) {
+    return step(worker, local, locals_.facts(local), input, argument);
   }
-  const Step& step(Worker& worker, Id local, Input input, std::uint32_t argument);
-  const Post& post(Worker& worker, Id inbox, Id letter);
+  const Step& further_step(Worker& worker, Id local, Input input, std::uint32_t argument);
+  void add_step(const Outcome& outcome);
+  Id post(Worker& worker, Id inbox, const InboxFacts& facts, Id letter);
   Id judged(Worker& worker, Id judge, Id happening);
   Id aged(Worker& worker, Id inbox, std::uint32_t cut);
   Id intern(Inbox inbox);
@@ -156,6 +167,9 @@ class Network final : public Space {
   trace::Directions prologue_;
 
   mutable std::mutex lock_;
+  Segmented<Step> steps_;
+  Memo known_steps_;  // of processes that have met many inputs
+  Arena arena_;
   Segmented<InboxFacts> facts_;
   Segmented<Inbox> inboxes_;
   boost::unordered_flat_map<Fingerprint, Id, HashFingerprint> known_inboxes_;

@@ -9,6 +9,7 @@ namespace conclave::check {
 namespace {
 
 constexpr std::uint32_t beginning_of_write = (1u << 28) - 1;
+constexpr Id nothing = Answers<1>::none;
 
 }  // namespace
 
@@ -34,15 +35,16 @@ Id RegisterSpace::intern(Memory memory) {
     if (programs_.registers()[place].most == unbounded) greatest_ = std::max(greatest_, memory.words[place]);
   }
   const auto [id, fresh] = memories_.intern(std::move(memory));
-  if (fresh) {
-    const Fingerprint plain = conclave::fingerprint(memories_[id]);
-    memory_prints_.push_back(salted(2, plain.high, plain.low));
-  }
+  if (!fresh) return id;
+  const Memory& mine = memories_[id];
+  const Fingerprint plain = conclave::fingerprint(mine);
+  facts_.emplace_back(salted(2, plain.high, plain.low), arena_.keep(std::span<const Word>(mine.words)),
+                      arena_.keep(std::span<const std::uint8_t>(mine.writers)));
   return id;
 }
 
 Fingerprint RegisterSpace::fingerprint(const Id* state) const {
-  Fingerprint sum = memory_prints_[state[n_]];
+  Fingerprint sum = facts_[state[n_]].print;
   const auto plus = [&](const Fingerprint& part) {
     sum.high += part.high;
     sum.low += part.low;
@@ -66,26 +68,32 @@ std::uint32_t RegisterSpace::holding(const Id* state) const {
 const RegisterSpace::Step& RegisterSpace::step(Worker& worker, Id local, Input input, Word value) {
   ensure(value <= beginning_of_write, "values can be numbered");
   const auto argument = static_cast<std::uint32_t>(value);
-  const std::uint64_t key =
-      std::uint64_t{local + 1} << 32 | static_cast<std::uint32_t>(input) << 28 | argument;
-  if (const Step* known = worker.steps.find(key)) [[likely]]
-    return *known;
+  const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
+  if (const Id known = programs_.steps(local).find(key); known != nothing) [[likely]]
+    return steps_[known];
+  const std::uint64_t whole = std::uint64_t{local + 1} << 32 | key;
+  if (const Known* known = worker.steps.find(whole)) return steps_[known->id];
   const std::lock_guard hold(lock_);
+  if (const Id known = programs_.steps(local).find(key); known != nothing) return steps_[known];
   const Outcome outcome = programs_.apply(local, input, argument);
-  return *worker.steps.insert(
-      {key, outcome.local, outcome.happening, outcome.complaint, programs_.local_print(outcome.local)});
+  const Id id = steps_.push_back(
+      {programs_.local_print(outcome.local), outcome.local, outcome.happening, outcome.complaint});
+  if (!programs_.steps(local).add(key, id)) worker.steps.insert({whole, id});
+  return steps_[id];
 }
 
 template <class How>
-RegisterSpace::Change RegisterSpace::changed(Worker& worker, Id memory, std::uint32_t key, How&& how) {
+Id RegisterSpace::changed(Worker& worker, Id memory, std::uint32_t key, How&& how) {
+  if (const Id known = facts_[memory].writes.find(key); known != nothing) [[likely]]
+    return known;
   const std::uint64_t whole = std::uint64_t{memory + 1} << 32 | key;
-  if (const Change* known = worker.writes.find(whole)) [[likely]]
-    return *known;
+  if (const Known* known = worker.writes.find(whole)) return known->id;
   const std::lock_guard hold(lock_);
   Memory after = memories_[memory];
   how(after);
   const Id id = intern(std::move(after));
-  return *worker.writes.insert({whole, id, memory_prints_[id]});
+  if (!facts_[memory].writes.add(key, id)) worker.writes.insert({whole, id});
+  return id;
 }
 
 // The successors of one state.
@@ -98,8 +106,7 @@ class RegisterSpace::Expansion {
         state_(state),
         worker_(worker),
         out_(out),
-        memory_(space.memories_[state[space.n_]]),
-        same_{0, state[space.n_], space.memory_prints_[state[space.n_]]},
+        memory_(space.facts_[state[space.n_]]),
         base_(space.fingerprint(state)) {
     worker_.state.assign(state, state + space.width());
   }
@@ -112,7 +119,7 @@ class RegisterSpace::Expansion {
       const auto node = static_cast<std::uint8_t>(i);
       if (face.wants) {
         look.final = false;
-        emit(i, space_.step(worker_, state_[i], Input::command, 0), same_,
+        emit(i, space_.step(worker_, state_[i], Input::command, 0), same(),
              {Move::Kind::command, node, node, !face.presses, 0});
       }
       if (programs_.next(state_[i]).waits) continue;
@@ -123,10 +130,12 @@ class RegisterSpace::Expansion {
   }
 
  private:
+  Id same() const { return state_[n_]; }  // registers that nobody has written to
+
   void access(std::uint32_t i) {
     const Programs::Next& next = programs_.next(state_[i]);
     switch (next.access.kind) {
-      case Access::Kind::local: return take(i, 0, same_);
+      case Access::Kind::local: return take(i, 0, same());
       case Access::Kind::write: return write(i, next);
       case Access::Kind::read: return read(i, next.access.place);
       case Access::Kind::read_via:
@@ -141,13 +150,12 @@ class RegisterSpace::Expansion {
     ensure(access.value < 1u << 20 && access.place < 1u << 10, "writes can be numbered");
     const std::uint32_t key = access.place << 21 | static_cast<std::uint32_t>(access.value) << 1;
     if (safe && !next.writing) {
-      const Change after =
-          space_.changed(worker_, same_.id, key, [&](Memory& m) { ++m.writers[access.place]; });
+      const Id after = space_.changed(worker_, same(), key, [&](Memory& m) { ++m.writers[access.place]; });
       const auto node = static_cast<std::uint8_t>(i);
       return emit(i, space_.step(worker_, state_[i], Input::access, beginning_of_write), after,
                   {Move::Kind::begin, node, node, false, 0});
     }
-    take(i, access.value, space_.changed(worker_, same_.id, key | 1, [&](Memory& m) {
+    take(i, access.value, space_.changed(worker_, same(), key | 1, [&](Memory& m) {
       m.words[access.place] = access.value;
       if (safe) --m.writers[access.place];
     }));
@@ -156,18 +164,18 @@ class RegisterSpace::Expansion {
   // A read that overlaps a write to a safe register returns anything that the register may ever hold.
   void read(std::uint32_t i, std::uint32_t place) {
     if (space_.kind_ != Registers::safe || memory_.writers[place] == 0)
-      return take(i, memory_.words[place], same_);
+      return take(i, memory_.words[place], same());
     const Register& info = programs_.registers()[place];
-    for (Word value = info.least; value <= std::min(info.most, space_.most_); ++value) take(i, value, same_);
+    for (Word value = info.least; value <= std::min(info.most, space_.most_); ++value) take(i, value, same());
   }
 
-  void take(std::uint32_t i, Word value, const Change& after) {
+  void take(std::uint32_t i, Word value, Id after) {
     const auto node = static_cast<std::uint8_t>(i);
     emit(i, space_.step(worker_, state_[i], Input::access, value), after,
          {Move::Kind::access, node, node, false, static_cast<std::uint32_t>(value)});
   }
 
-  void emit(std::uint32_t i, const Step& step, const Change& after, const Move& move) {
+  void emit(std::uint32_t i, const Step& step, Id after, const Move& move) {
     if (step.complaint != 0) {
       const std::lock_guard hold(space_.lock_);
       return out_.complain(move, programs_.complaint(step.complaint));
@@ -175,9 +183,9 @@ class RegisterSpace::Expansion {
     std::vector<Id>& state = worker_.state;
     Fingerprint print = base_;
     replace(print, programs_.local_print(state_[i]), step.print);
-    replace(print, same_.print, after.print);
+    if (after != same()) replace(print, memory_.print, space_.facts_[after].print);
     state[i] = step.local;
-    state[n_] = after.id;
+    state[n_] = after;
     if (step.happening != 0) judge(step.happening, print);
     out_.add(state.data(), print, move, 0);
     state[i] = state_[i];
@@ -187,13 +195,12 @@ class RegisterSpace::Expansion {
 
   void judge(Id happening, Fingerprint& print) {
     const std::uint64_t key = std::uint64_t{state_[n_ + 1] + 1} << 32 | happening;
-    const Change* known = worker_.judges.find(key);
+    const Known* known = worker_.judges.find(key);
     if (!known) {
       const std::lock_guard hold(space_.lock_);
-      const Id after = programs_.judge(state_[n_ + 1], happening);
-      known = worker_.judges.insert({key, after, programs_.judge_print(after)});
+      known = worker_.judges.insert({key, programs_.judge(state_[n_ + 1], happening)});
     }
-    replace(print, programs_.judge_print(state_[n_ + 1]), known->print);
+    replace(print, programs_.judge_print(state_[n_ + 1]), programs_.judge_print(known->id));
     worker_.state[n_ + 1] = known->id;
   }
 
@@ -208,8 +215,7 @@ class RegisterSpace::Expansion {
   const Id* state_;
   Worker& worker_;
   Successors& out_;
-  const Memory& memory_;
-  const Change same_;
+  const MemoryFacts& memory_;
   const Fingerprint base_;
 };
 
@@ -235,7 +241,8 @@ std::map<std::string, std::uint64_t> RegisterSpace::figures() const {
 }
 
 std::uint64_t RegisterSpace::bytes() const {
-  std::uint64_t sum = programs_.bytes() + memories_.bytes() + memory_prints_.bytes();
+  std::uint64_t sum =
+      programs_.bytes() + memories_.bytes() + facts_.bytes() + steps_.bytes() + arena_.bytes();
   for (const Worker& worker : workers_)
     sum += worker.steps.bytes() + worker.writes.bytes() + worker.judges.bytes();
   return sum;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "check/arena.hpp"
 #include "check/locals.hpp"
 #include "check/space.hpp"
 #include "check/table.hpp"
@@ -54,7 +55,6 @@ class RegisterSpace final : public Space {
   std::vector<Id> initial() override;
   void set_workers(unsigned workers) override { workers_.assign(workers, {}); }
   Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) override;
-  void prefetch(const Id*) const override {}
   Fingerprint fingerprint(const Id* state) const override;
   bool is_wrong(const Id* state) const override { return programs_.is_wrong(state[n_ + 1]); }
   std::vector<Wrong> wrongs(const Id* state) const override { return programs_.wrongs(state[n_ + 1]); }
@@ -80,31 +80,37 @@ class RegisterSpace final : public Space {
     std::vector<std::uint8_t> writers = {};  // per register, writes under way; safe registers only
     bool operator==(const Memory&) const = default;
   };
-  // What a program does on reading a value, what a write makes of the registers, what the judge makes of
-  // news.
+  // One line of the cache.
+  struct alignas(64) MemoryFacts {
+    Fingerprint print = {};
+    const Word* words = nullptr;
+    const std::uint8_t* writers = nullptr;
+    Answers<4> writes = {};  // what it is after a write
+  };
+  static_assert(sizeof(MemoryFacts) == 64);
+  // What a program does on reading a value.
   struct Step {
-    std::uint64_t key = 0;
+    Fingerprint print = {};
     Id local = 0;
     Id happening = 0;
     std::uint32_t complaint = 0;
-    Fingerprint print = {};
   };
-  struct Change {
+  struct Known {
     std::uint64_t key = 0;
     Id id = 0;
-    Fingerprint print = {};
   };
+  // What does not find room beside what it is about.
   struct Worker {
-    Table<Step> steps;
-    Table<Change> writes;
-    Table<Change> judges;
+    Table<Known> steps;
+    Table<Known> writes;
+    Table<Known> judges;
     std::vector<Id> state = {};
   };
 
   const Step& step(Worker& worker, Id local, Input input, Word value);
   // What the registers hold after `change`; remembered under a key.
   template <class How>
-  Change changed(Worker& worker, Id memory, std::uint32_t key, How&& how);
+  Id changed(Worker& worker, Id memory, std::uint32_t key, How&& how);
   Id intern(Memory memory);
   class Expansion;
 
@@ -114,7 +120,9 @@ class RegisterSpace final : public Space {
   std::uint32_t n_;
   std::mutex lock_;
   Interner<Memory> memories_;
-  Segmented<Fingerprint> memory_prints_;
+  Segmented<MemoryFacts> facts_;
+  Segmented<Step> steps_;
+  Arena arena_;
   std::vector<Worker> workers_;
   Word greatest_ = 0;
 };
@@ -252,7 +260,7 @@ class ProgramMachine final : public Programs {
                        .waiting = mine.client.phase == Client::Phase::waiting,
                        .holding = mine.client.holding()};
     const Fingerprint plain = fingerprint(mine);
-    facts_.push_back({salted(1, plain.high, plain.low), face});
+    facts_.emplace_back(salted(1, plain.high, plain.low), face);
     return id;
   }
   Id intern(J judge) {

@@ -15,7 +15,7 @@
 namespace conclave::check {
 namespace {
 
-constexpr std::uint32_t shard_bits = 6;
+constexpr std::uint32_t shard_bits = 4;
 constexpr std::uint32_t shards = 1u << shard_bits;
 constexpr std::uint32_t place_bits = 32 - shard_bits;
 constexpr std::uint32_t block_size = 1u << 14;
@@ -26,18 +26,22 @@ std::uint32_t number_of(std::uint32_t shard, std::uint32_t place) { return shard
 std::uint32_t shard_of(std::uint32_t number) { return number >> place_bits; }
 std::uint32_t place_of(std::uint32_t number) { return number & ((1u << place_bits) - 1); }
 
-// States of one depth, waiting to be expanded.
-struct Frontier {
+// Some states of one depth, waiting to be expanded, in the order in which they were met: neighbours have much
+// in common, so that what is known of one's parts is at hand for the next.
+struct Chunk {
   std::vector<Id> words;
-  std::vector<std::uint32_t> places;
-  std::vector<std::uint64_t> only;  // labels to be made up for; 0: whatever does not sleep
+  std::vector<std::uint32_t> numbers;  // only if states are numbered
+  std::vector<std::uint64_t>
+      only;  // labels to be made up for; 0: whatever does not sleep; only with the reduction
+  std::uint32_t count = 0;
   void clear() {
     words.clear();
-    places.clear();
+    numbers.clear();
     only.clear();
+    count = 0;
   }
   std::uint64_t bytes() const {
-    return words.capacity() * sizeof(Id) + places.capacity() * 4 + only.capacity() * 8;
+    return words.capacity() * sizeof(Id) + numbers.capacity() * 4 + only.capacity() * 8;
   }
 };
 
@@ -45,11 +49,13 @@ struct Frontier {
 class Records {
  public:
   std::uint32_t* add(std::size_t words) {
-    if (size_ + words > room_) grow(words);
+    if (size_ + words > room_) [[unlikely]]
+      grow(words);
     std::uint32_t* record = data_.get() + size_;
     size_ += words;
     return record;
   }
+  std::uint32_t* data() { return data_.get(); }
   const std::uint32_t* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   void clear() { size_ = 0; }
@@ -77,12 +83,10 @@ struct Shard {
   std::vector<std::uint16_t> ordinals;  // which successor of its parent
   std::vector<std::uint64_t> asleep;    // labels not explored from here; only with the reduction
   std::vector<Id> words;                // of whole states; only if exact
-  Frontier now;
-  Frontier next;
-  std::uint32_t begun = 0;  // states before this place have been expanded
+  std::uint32_t begun = 0;              // states before this place have been expanded
   std::uint64_t bytes() const {
     return met.bytes() + parents.capacity() * 4 + ordinals.capacity() * 2 + asleep.capacity() * 8 +
-           words.capacity() * 4 + now.bytes() + next.bytes();
+           words.capacity() * 4;
   }
 };
 
@@ -99,13 +103,17 @@ class Searcher {
       : space_(space),
         options_(options),
         width_(space.width()),
-        stride_(8 + width_),
         reduce_(options.partial_order),
         telling_(telling),
+        numbered_(telling || reduce_ || options.exact),
+        stride_(width_ + (telling ? 2 : 0) + (reduce_ ? 2 : 0)),
         hands_(std::max(1u, options.workers)),
         started_(std::chrono::steady_clock::now()) {
-    for (std::uint32_t i = 0; i < shards; ++i) shards_.emplace_back(telling || reduce_ || options.exact);
-    for (auto& hand : hands_) hand.buckets.resize(shards);
+    for (std::uint32_t i = 0; i < shards; ++i) shards_.emplace_back(numbered_);
+    for (auto& hand : hands_) {
+      hand.finds.resize(shards);
+      if (!numbered_) hand.recent.resize(recent_size);
+    }
   }
 
   Report run() {
@@ -124,7 +132,13 @@ class Searcher {
  private:
   // What one worker holds.
   struct Hand {
-    std::vector<Records> buckets;  // successors by shard
+    Records records;             // successors: the state, [its parent, which successor,] [what sleeps]
+    std::vector<Records> finds;  // by shard: the fingerprint, and which record
+    // Per record: its number if it is to be expanded, nobody if not.
+    std::vector<std::uint32_t> fates;
+    // What this worker has met lately: most states that are met again are met again soon.
+    std::vector<Fingerprint> recent;
+    Chunk fresh;
     std::vector<Violation> violations;
     std::uint64_t edges = 0;
     std::uint64_t finals = 0;
@@ -135,8 +149,10 @@ class Searcher {
     std::uint64_t most_sent = 0;
     std::uint64_t discontent = 0;
   };
+  static constexpr std::size_t recent_size = std::size_t{1} << 13;
+  static constexpr std::size_t find_words = 5;
 
-  // Sorts the successors of one state into the worker's buckets.
+  // Takes the successors of one state, and sorts them by shard.
   class Sorter final : public Successors {
    public:
     Sorter(Searcher& search, Hand& hand) : search_(search), hand_(hand) {}
@@ -145,20 +161,31 @@ class Searcher {
       ordinal_ = 0;
     }
     void skip(std::uint32_t moves) override { ordinal_ += moves; }
-    void add(const Id* state, const Fingerprint& print, const Move&, std::uint64_t asleep) override {
+    void add(const Id* state, const Fingerprint& fingerprint, const Move&, std::uint64_t asleep) override {
       const std::uint32_t ordinal = ordinal_++;
       ++hand_.edges;
-      auto& bucket = hand_.buckets[print.high >> (64 - shard_bits)];
-      std::uint32_t* record = bucket.add(search_.stride_);
-      record[0] = static_cast<std::uint32_t>(print.high) | (print.high == 0 && print.low == 0 ? 1u : 0u);
-      record[1] = static_cast<std::uint32_t>(print.high >> 32);
-      record[2] = static_cast<std::uint32_t>(print.low);
-      record[3] = static_cast<std::uint32_t>(print.low >> 32);
-      record[4] = number_;
-      record[5] = ordinal;
-      record[6] = static_cast<std::uint32_t>(asleep);
-      record[7] = static_cast<std::uint32_t>(asleep >> 32);
-      std::copy_n(state, search_.width_, record + 8);
+      Fingerprint print = fingerprint;
+      if (print == Fingerprint{}) print.high = 1;  // none is zero, so that an empty slot is
+      if (!search_.numbered_) {
+        Fingerprint& last = hand_.recent[print.low & (recent_size - 1)];
+        if (last == print) return;
+        last = print;
+      }
+      const std::size_t index = hand_.records.size() / search_.stride_;
+      std::uint32_t* find = hand_.finds[print.high >> (64 - shard_bits)].add(find_words);
+      find[0] = static_cast<std::uint32_t>(print.high);
+      find[1] = static_cast<std::uint32_t>(print.high >> 32);
+      find[2] = static_cast<std::uint32_t>(print.low);
+      find[3] = static_cast<std::uint32_t>(print.low >> 32);
+      find[4] = static_cast<std::uint32_t>(index);
+      std::uint32_t* record = hand_.records.add(search_.stride_);
+      for (std::uint32_t i = 0; i < search_.width_; ++i) record[i] = state[i];
+      record += search_.width_;
+      if (search_.telling_) {
+        *record++ = number_;
+        *record++ = ordinal;
+      }
+      if (search_.reduce_) put(record, asleep);
     }
     void complain(const Move&, std::string why) override {
       hand_.violations.push_back({{{"own rules", std::move(why)}}, number_, ordinal_++});
@@ -171,39 +198,25 @@ class Searcher {
     std::uint32_t ordinal_ = 0;
   };
 
-  struct Span {
-    std::uint32_t shard;
-    std::uint32_t from;
-    std::uint32_t to;
-  };
+  static void put(std::uint32_t* words, std::uint64_t value) {
+    words[0] = static_cast<std::uint32_t>(value);
+    words[1] = static_cast<std::uint32_t>(value >> 32);
+  }
+  static std::uint64_t get(const std::uint32_t* words) { return std::uint64_t{words[1]} << 32 | words[0]; }
 
   void add_initial() {
     const std::vector<Id> state = space_.initial();
-    const Fingerprint print = space_.fingerprint(state.data());
-    const std::uint32_t words[4] = {
-        static_cast<std::uint32_t>(print.high), static_cast<std::uint32_t>(print.high >> 32),
-        static_cast<std::uint32_t>(print.low), static_cast<std::uint32_t>(print.low >> 32)};
-    const auto index = static_cast<std::uint32_t>(print.high >> (64 - shard_bits));
-    Shard& shard = shards_[index];
-    shard.met.insert(words, 0);
-    keep(shard, shard.next, 0, nobody, 0, 0, state.data());
+    Hand& hand = hands_.front();
+    Sorter sorter(*this, hand);
+    sorter.begin(nobody);
+    sorter.add(state.data(), space_.fingerprint(state.data()), {}, 0);
+    hand.edges = 0;
+    hand.fates.assign(1, nobody);
+    for (std::uint32_t index = 0; index < shards; ++index) insert_all(index, hand);
+    collect(hand);
     states_ = 1;
+    next_.push_back(std::move(hand.fresh));
     advance();
-  }
-
-  void keep(Shard& shard, Frontier& frontier, std::uint32_t place, std::uint32_t parent,
-            std::uint32_t ordinal, std::uint64_t asleep, const Id* state) {
-    ++shard.states;
-    if (telling_) {
-      shard.parents.push_back(parent);
-      ensure(ordinal <= UINT16_MAX, "a state has fewer than 65,536 successors");
-      shard.ordinals.push_back(static_cast<std::uint16_t>(ordinal));
-    }
-    if (reduce_) shard.asleep.push_back(asleep);
-    if (options_.exact) shard.words.insert(shard.words.end(), state, state + width_);
-    frontier.places.push_back(place);
-    frontier.words.insert(frontier.words.end(), state, state + width_);
-    if (reduce_) frontier.only.push_back(0);
   }
 
   void work(unsigned worker) {
@@ -214,6 +227,8 @@ class Searcher {
       guard([&] { expand_share(worker); });
       barrier_->arrive_and_wait();
       guard([&] { sort_out(worker); });
+      barrier_->arrive_and_wait();
+      guard([&] { collect(hands_[worker]); });
       barrier_->arrive_and_wait();
       if (worker == 0) guard([&] { finish_block(); });
     }
@@ -228,44 +243,55 @@ class Searcher {
     }
   }
 
+  // Part of a chunk.
+  struct Span {
+    const Chunk* chunk;
+    std::uint32_t from;
+    std::uint32_t to;
+  };
+
   // The next states to expand: a part of this depth.
   void plan_block() {
     if (failure_ || stopped_) over_ = true;
     block_.clear();
     block_states_ = 0;
+    for (; done_chunks_ < cursor_chunk_; ++done_chunks_) spare_.push_back(std::move(now_[done_chunks_]));
     while (!over_ && block_states_ < block_size) {
-      if (cursor_shard_ == shards) {
+      if (cursor_chunk_ == now_.size()) {
         if (block_states_ > 0) break;
         if (!advance()) over_ = true;
         continue;
       }
-      const auto count = static_cast<std::uint32_t>(shards_[cursor_shard_].now.places.size());
-      const std::uint32_t take = std::min(count - cursor_, block_size - block_states_);
-      if (take > 0) block_.push_back({cursor_shard_, cursor_, cursor_ + take});
+      const Chunk& chunk = now_[cursor_chunk_];
+      const std::uint32_t take = std::min(chunk.count - cursor_, block_size - block_states_);
+      if (take > 0) block_.push_back({&chunk, cursor_, cursor_ + take});
       block_states_ += take;
       cursor_ += take;
-      if (cursor_ == count) {
-        ++cursor_shard_;
+      if (cursor_ == chunk.count) {
+        ++cursor_chunk_;
         cursor_ = 0;
       }
     }
+    if (!reduce_) return;
     for (const Span& span : block_) {
-      Shard& shard = shards_[span.shard];
-      for (std::uint32_t i = span.from; i < span.to; ++i)
-        shard.begun = std::max(shard.begun, shard.now.places[i] + 1);
+      for (std::uint32_t i = span.from; i < span.to; ++i) {
+        const std::uint32_t number = span.chunk->numbers[i];
+        std::uint32_t& begun = shards_[shard_of(number)].begun;
+        begun = std::max(begun, place_of(number) + 1);
+      }
     }
   }
 
   // On to the next depth; false if there is nothing.
   bool advance() {
-    std::uint64_t waiting = 0;
-    for (Shard& shard : shards_) {
-      shard.now.clear();
-      std::swap(shard.now, shard.next);
-      waiting += shard.now.places.size();
-    }
-    cursor_shard_ = 0;
+    for (; done_chunks_ < now_.size(); ++done_chunks_) spare_.push_back(std::move(now_[done_chunks_]));
+    now_.clear();
+    std::swap(now_, next_);
+    cursor_chunk_ = 0;
+    done_chunks_ = 0;
     cursor_ = 0;
+    std::uint64_t waiting = 0;
+    for (const Chunk& chunk : now_) waiting += chunk.count;
     if (waiting == 0) return false;
     if (options_.max_depth > 0 && levels_ > options_.max_depth) {
       stop(fmt::format("--max-depth {}", options_.max_depth));
@@ -277,8 +303,7 @@ class Searcher {
   }
 
   void expand_share(unsigned worker) {
-    Hand& hand = hands_[worker];
-    Sorter sorter(*this, hand);
+    Sorter sorter(*this, hands_[worker]);
     const std::uint64_t from = std::uint64_t{block_states_} * worker / hands_.size();
     const std::uint64_t to = std::uint64_t{block_states_} * (worker + 1) / hands_.size();
     std::uint64_t at = 0;
@@ -287,28 +312,25 @@ class Searcher {
       const std::uint64_t first = std::max(at, from);
       const std::uint64_t last = std::min(at + count, to);
       for (std::uint64_t i = first; i < last; ++i) {
-        constexpr std::uint64_t ahead = 3;
-        const Frontier& now = shards_[span.shard].now;
-        if (i + ahead < last) space_.prefetch(now.words.data() + (span.from + i - at + ahead) * width_);
-        expand(worker, sorter, span.shard, span.from + static_cast<std::uint32_t>(i - at));
+        expand(worker, sorter, *span.chunk, span.from + static_cast<std::uint32_t>(i - at));
       }
       at += count;
     }
+    Hand& hand = hands_[worker];
+    hand.fates.assign(hand.records.size() / stride_, nobody);
   }
 
-  void expand(unsigned worker, Sorter& sorter, std::uint32_t index, std::uint32_t entry) {
+  void expand(unsigned worker, Sorter& sorter, const Chunk& chunk, std::uint32_t entry) {
     Hand& hand = hands_[worker];
-    const Shard& shard = shards_[index];
-    const std::uint32_t place = shard.now.places[entry];
-    const Id* state = shard.now.words.data() + std::size_t{entry} * width_;
-    const std::uint32_t number = number_of(index, place);
+    const Id* state = chunk.words.data() + std::size_t{entry} * width_;
+    const std::uint32_t number = numbered_ ? chunk.numbers[entry] : nobody;
     if (space_.is_wrong(state)) {
       hand.violations.push_back({space_.wrongs(state), number, nobody});
       return;  // what follows from something wrong proves nothing
     }
-    const std::uint64_t only = reduce_ ? shard.now.only[entry] : 0;
+    const std::uint64_t only = reduce_ ? chunk.only[entry] : 0;
     sorter.begin(number);
-    const Sleep sleep = {reduce_ ? shard.asleep[place] : 0, only};
+    const Sleep sleep = {reduce_ ? shards_[shard_of(number)].asleep[place_of(number)] : 0, only};
     const Look look = space_.expand(state, sleep, worker, sorter);
     if (only != 0) return;
     if (look.content) hand.content = true;
@@ -326,46 +348,86 @@ class Searcher {
 
   void sort_out(unsigned worker) {
     for (std::uint32_t index = worker; index < shards; index += static_cast<std::uint32_t>(hands_.size())) {
-      for (Hand& hand : hands_) {
-        insert_all(shards_[index], hand.buckets[index]);
-        hand.buckets[index].clear();
-      }
+      for (Hand& hand : hands_) insert_all(index, hand);
     }
   }
 
-  void insert_all(Shard& shard, const Records& bucket) {
-    const std::size_t count = bucket.size() / stride_;
-    constexpr std::size_t ahead = 8;
+  void insert_all(std::uint32_t index, Hand& hand) {
+    Shard& shard = shards_[index];
+    Records& finds = hand.finds[index];
+    const std::size_t count = finds.size() / find_words;
+    constexpr std::size_t ahead = 16;
     for (std::size_t i = 0; i < count; ++i) {
-      if (i % 256 == 0) shard.met.prepare(std::min<std::size_t>(256, count - i));
-      if (i + ahead < count) shard.met.prefetch(bucket.data() + (i + ahead) * stride_);
-      const std::uint32_t* record = bucket.data() + i * stride_;
-      const std::uint32_t fresh_place = shard.states;
-      ensure(fresh_place < 1u << place_bits, "a shard numbers up to 67 million states");
-      const auto [place, fresh] = shard.met.insert(record, fresh_place);
-      const std::uint64_t asleep = std::uint64_t{record[7]} << 32 | record[6];
+      if (i + ahead < count) shard.met.prefetch(finds.data() + (i + ahead) * find_words);
+      const std::uint32_t* find = finds.data() + i * find_words;
+      ensure(shard.states < 1u << place_bits, "a shard numbers up to 67 million states");
+      const auto [place, fresh] = shard.met.insert(find, shard.states);
+      if (!fresh && !numbered_) continue;
+      std::uint32_t* record = hand.records.data() + find[4] * std::size_t{stride_};
       if (fresh) {
-        keep(shard, shard.next, place, record[4], record[5], asleep, record + 8);
+        hand.fates[find[4]] = number_of(index, place);
+        keep(shard, record);
       } else {
-        if (options_.exact)
-          ensure(
-              std::equal(record + 8, record + stride_, shard.words.begin() + std::ptrdiff_t{place} * width_),
-              "different states have different fingerprints");
-        if (reduce_) meet_again(shard, place, asleep, record + 8);
+        meet_again(shard, place, record, hand.fates[find[4]]);
       }
+    }
+    finds.clear();
+  }
+
+  void keep(Shard& shard, std::uint32_t* record) {
+    ++shard.states;
+    if (options_.exact) shard.words.insert(shard.words.end(), record, record + width_);
+    record += width_;
+    if (telling_) {
+      shard.parents.push_back(record[0]);
+      ensure(record[1] <= UINT16_MAX, "a state has fewer than 65,536 successors");
+      shard.ordinals.push_back(static_cast<std::uint16_t>(record[1]));
+      record += 2;
+    }
+    if (reduce_) {
+      shard.asleep.push_back(get(record));
+      put(record, 0);
     }
   }
 
   // A state met again with fewer labels asleep: what was left out for a reason that does not hold on this way
   // has to be made up for.
-  void meet_again(Shard& shard, std::uint32_t place, std::uint64_t asleep, const Id* state) {
+  void meet_again(Shard& shard, std::uint32_t place, std::uint32_t* record, std::uint32_t& fate) {
+    if (options_.exact)
+      ensure(std::equal(record, record + width_, shard.words.begin() + std::ptrdiff_t{place} * width_),
+             "different states have different fingerprints");
+    if (!reduce_) return;
+    std::uint32_t* field = record + stride_ - 2;
+    const std::uint64_t asleep = get(field);
     const std::uint64_t missing = shard.asleep[place] & ~asleep;
     if (missing == 0) return;
     shard.asleep[place] &= asleep;
     if (place >= shard.begun) return;  // it has not been expanded yet
-    shard.next.places.push_back(place);
-    shard.next.words.insert(shard.next.words.end(), state, state + width_);
-    shard.next.only.push_back(missing);
+    put(field, missing);
+    fate = number_of(static_cast<std::uint32_t>(&shard - shards_.data()), place);
+  }
+
+  // What a worker has found is for the next depth.
+  void collect(Hand& hand) {
+    Chunk& fresh = hand.fresh;
+    fresh.clear();
+    std::size_t count = 0;
+    for (const std::uint32_t fate : hand.fates) count += fate != nobody;
+    fresh.count = static_cast<std::uint32_t>(count);
+    fresh.words.reserve(count * width_);
+    if (numbered_) fresh.numbers.reserve(count);
+    if (reduce_) fresh.only.reserve(count);
+    const std::uint32_t* record = hand.records.data();
+    for (const std::uint32_t fate : hand.fates) {
+      if (fate != nobody) {
+        fresh.words.insert(fresh.words.end(), record, record + width_);
+        if (numbered_) fresh.numbers.push_back(fate);
+        if (reduce_) fresh.only.push_back(get(record + stride_ - 2));
+      }
+      record += stride_;
+    }
+    hand.records.clear();
+    hand.fates.clear();
   }
 
   void finish_block() {
@@ -378,10 +440,22 @@ class Searcher {
     edges_ = 0;
     for (Hand& hand : hands_) {
       edges_ += hand.edges;
-      for (const auto& bucket : hand.buckets) bytes += bucket.bytes();
+      bytes += hand.records.bytes() + hand.fates.capacity() * 4 + hand.recent.size() * sizeof(Fingerprint);
+      for (const auto& finds : hand.finds) bytes += finds.bytes();
+      if (hand.fresh.count > 0) {
+        next_.push_back(std::move(hand.fresh));
+        hand.fresh = {};
+        if (!spare_.empty()) {
+          hand.fresh = std::move(spare_.back());
+          spare_.pop_back();
+        }
+      }
       for (Violation& violation : hand.violations) note(std::move(violation));
       hand.violations.clear();
     }
+    for (std::size_t i = cursor_chunk_; i < now_.size(); ++i) bytes += now_[i].bytes();
+    for (const Chunk& chunk : next_) bytes += chunk.bytes();
+    for (const Chunk& chunk : spare_) bytes += chunk.bytes();
     bytes += space_.bytes();
     most_bytes_ = std::max(most_bytes_, bytes);
     if (options_.progress) {
@@ -507,9 +581,10 @@ class Searcher {
   Space& space_;
   const Options& options_;
   const std::uint32_t width_;
-  const std::uint32_t stride_;
   const bool reduce_;
   const bool telling_;
+  const bool numbered_;  // states can be found again
+  const std::uint32_t stride_;
   std::vector<Shard> shards_;
   std::vector<Hand> hands_;
   std::chrono::steady_clock::time_point started_;
@@ -519,7 +594,11 @@ class Searcher {
   // The block under way.
   std::vector<Span> block_;
   std::uint32_t block_states_ = 0;
-  std::uint32_t cursor_shard_ = 0;
+  std::vector<Chunk> now_;
+  std::vector<Chunk> next_;
+  std::vector<Chunk> spare_;  // done with; kept so that their memory need not be asked for again
+  std::size_t cursor_chunk_ = 0;
+  std::size_t done_chunks_ = 0;
   std::uint32_t cursor_ = 0;
   bool over_ = false;
   bool stopped_ = false;

@@ -1,6 +1,7 @@
 // An array that only grows and whose elements never move: one thread at a time appends, any number read
 // what they know the number of.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "check/large_pages.hpp"
 #include "core/ensure.hpp"
 
 namespace conclave::check {
@@ -19,7 +21,12 @@ class Segmented {
   Segmented(const Segmented&) = delete;
   Segmented& operator=(const Segmented&) = delete;
   ~Segmented() {
-    for (auto& segment : segments_) delete[] segment.load(std::memory_order_relaxed);
+    for (unsigned i = 0; i < segments_.size(); ++i) {
+      T* elements = segments_[i].load(std::memory_order_relaxed);
+      if (!elements) break;
+      std::destroy_n(elements, std::min(size_of(i), size_ - first_of(i)));
+      LargePages<T>().deallocate(elements, size_of(i));
+    }
   }
 
   std::uint32_t size() const { return size_; }
@@ -27,22 +34,22 @@ class Segmented {
     const unsigned segment = segment_of(index);
     return segments_[segment].load(std::memory_order_acquire)[index - first_of(segment)];
   }
-  std::uint32_t push_back(T value) {
+  T& operator[](std::uint32_t index) { return const_cast<T&>(std::as_const(*this)[index]); }
+  std::uint32_t push_back(T value) { return emplace_back(std::move(value)); }
+  template <class... Args>
+  std::uint32_t emplace_back(Args&&... args) {
     ensure(size_ < UINT32_MAX - first_size, "there are numbers left for one more value");
     const unsigned segment = segment_of(size_);
     T* elements = segments_[segment].load(std::memory_order_relaxed);
     if (!elements) {
-      elements = new T[size_of(segment)];
+      elements = LargePages<T>().allocate(size_of(segment));
       segments_[segment].store(elements, std::memory_order_release);
     }
-    elements[size_ - first_of(segment)] = std::move(value);
+    std::construct_at(elements + (size_ - first_of(segment)), std::forward<Args>(args)...);
     return size_++;
   }
-  std::uint64_t bytes() const {
-    if (size_ == 0) return 0;
-    const unsigned last = segment_of(size_ - 1);
-    return (first_of(last) + std::uint64_t{size_of(last)}) * sizeof(T);
-  }
+  // What has been touched; the rest of the last segment costs nothing yet.
+  std::uint64_t bytes() const { return std::uint64_t{size_} * sizeof(T); }
 
  private:
   // Segments of 64, 64, 128, 256, … elements.

@@ -32,13 +32,20 @@ TEST(Segmented, ElementsNeverMove) {
 }
 
 // Segments have 64, 64, 128, 256, … elements: the ends are where an error by one would show.
-TEST(Segmented, CountsWholeSegments) {
-  Segmented<std::uint32_t> numbers;
-  const auto capacity = [&] { return numbers.bytes() / sizeof(std::uint32_t); };
-  for (std::uint32_t i = 0; i < 257; ++i) {
-    numbers.push_back(i);
-    const std::uint32_t size = i + 1;
-    EXPECT_EQ(capacity(), size <= 64 ? 64u : size <= 128 ? 128u : size <= 256 ? 256u : 512u) << size;
+TEST(Segmented, DestroysWhatWasMadeAndNothingElse) {
+  static int alive = 0;
+  struct Counted {
+    Counted() { ++alive; }
+    Counted(Counted&&) { ++alive; }
+    ~Counted() { --alive; }
+  };
+  for (const std::uint32_t size : {0u, 1u, 63u, 64u, 65u, 127u, 128u, 129u, 256u, 257u}) {
+    {
+      Segmented<Counted> all;
+      for (std::uint32_t i = 0; i < size; ++i) all.emplace_back();
+      EXPECT_EQ(alive, static_cast<int>(size));
+    }
+    EXPECT_EQ(alive, 0) << size;
   }
 }
 

@@ -77,8 +77,6 @@ class Space {
   // Every worker has its own memory of what it has met.
   virtual void set_workers(unsigned workers) = 0;
   virtual Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) = 0;
-  // This one will be expanded soon.
-  virtual void prefetch(const Id* state) const = 0;
   virtual Fingerprint fingerprint(const Id* state) const = 0;
   // What is wrong in this state; and if the run ends in it.
   virtual bool is_wrong(const Id* state) const = 0;

@@ -22,7 +22,6 @@ class Table {
       if (slot.key == 0) return nullptr;
     }
   }
-  void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[home(key)]); }
   // Of a key that is not there. Moves the others: what find returned before is no longer where it was.
   const Slot* insert(Slot slot) {
     if (2 * (used_ + 1) > slots_.size()) grow();

@@ -1,0 +1,36 @@
+#include "check/answers.hpp"
+
+#include <gtest/gtest.h>
+
+#include "check/arena.hpp"
+
+namespace conclave::check {
+namespace {
+
+TEST(Answers, AreFoundUntilThereIsNoRoom) {
+  Answers<2> answers;
+  EXPECT_EQ(answers.find(0), Answers<2>::none);
+  EXPECT_TRUE(answers.add(0, 7));
+  EXPECT_TRUE(answers.add(5, 0));
+  EXPECT_FALSE(answers.add(6, 1));
+  EXPECT_TRUE(answers.add(5, 0)) << "it is there already";
+  EXPECT_EQ(answers.find(0), 7u);
+  EXPECT_EQ(answers.find(5), 0u);
+  EXPECT_EQ(answers.find(6), Answers<2>::none);
+}
+
+TEST(Arena, KeepsArraysOfAllSizes) {
+  Arena arena;
+  std::vector<std::pair<const std::uint64_t*, std::size_t>> kept;
+  for (std::size_t size = 0; size < 300'000; size = size * 2 + 1) {
+    const std::vector<std::uint64_t> values(size, size);
+    kept.emplace_back(arena.keep(std::span<const std::uint64_t>(values)), size);
+  }
+  for (const auto& [values, size] : kept) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values) % 64, 0u);
+    for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(values[i], size);
+  }
+}
+
+}  // namespace
+}  // namespace conclave::check
