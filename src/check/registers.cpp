@@ -8,7 +8,6 @@
 namespace conclave::check {
 namespace {
 
-constexpr std::uint32_t beginning_of_write = (1u << 28) - 1;
 constexpr Id nothing = Answers<1>::none;
 
 }  // namespace
@@ -66,7 +65,7 @@ std::uint32_t RegisterSpace::holding(const Id* state) const {
 }
 
 const RegisterSpace::Step& RegisterSpace::step(Worker& worker, Id local, Input input, Word value) {
-  ensure(value <= beginning_of_write, "values can be numbered");
+  ensure(value <= Programs::beginning_of_write, "values can be numbered");
   const auto argument = static_cast<std::uint32_t>(value);
   const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
   if (const Id known = programs_.steps(local).find(key); known != nothing) [[likely]]
@@ -152,7 +151,7 @@ class RegisterSpace::Expansion {
     if (safe && !next.writing) {
       const Id after = space_.changed(worker_, same(), key, [&](Memory& m) { ++m.writers[access.place]; });
       const auto node = static_cast<std::uint8_t>(i);
-      return emit(i, space_.step(worker_, state_[i], Input::access, beginning_of_write), after,
+      return emit(i, space_.step(worker_, state_[i], Input::access, Programs::beginning_of_write), after,
                   {Move::Kind::begin, node, node, false, 0});
     }
     take(i, access.value, space_.changed(worker_, same(), key | 1, [&](Memory& m) {

@@ -17,6 +17,8 @@ namespace conclave::check {
 // Programs by number, and what each of them does next.
 class Programs : public Locals {
  public:
+  // The argument of an access that only begins a write; else it is the value read.
+  static constexpr std::uint32_t beginning_of_write = (1u << 28) - 1;
   // Kind::local with `waits` set: it is the client's turn.
   struct Next {
     Access access = {};
@@ -156,7 +158,6 @@ class ProgramMachine final : public Programs {
     return {.local = intern(std::move(local))};
   }
 
-  // Of an access, the argument is the value read, and beginning_of_write says that a write begins.
   Outcome apply(Id id, Input input, std::uint32_t argument) override {
     Local local = locals_[id];
     Happening happening = {.index = local.index};
@@ -182,7 +183,6 @@ class ProgramMachine final : public Programs {
     outcome.local = intern(std::move(local));
     return outcome;
   }
-  static constexpr std::uint32_t beginning_of_write = (1u << 28) - 1;
 
   Id first_judge() override { return first_judge_; }
   Id judge(Id before, Id number) override {
