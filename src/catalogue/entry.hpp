@@ -110,7 +110,7 @@ struct Entry {
   // Explores every interleaving of a small configuration; none where that is not meant.
   check::Report (*check)(const check::Options&, const Setting&) = nullptr;
   std::vector<std::string> checkable = {};  // properties that explorations can judge
-  bool long_check = false;                  // its standard configuration takes minutes
+  bool long_check = false;                  // its standard configuration takes more than a few seconds
   // What explorations of this algorithm set unless the user says otherwise: its standard configuration.
   void (*usual_check)(check::Options&, Setting&) = nullptr;
   // The figures of `compare`, for families without loads.

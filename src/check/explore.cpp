@@ -39,19 +39,20 @@ Report explore_with(const std::function<std::unique_ptr<Locals>(bool symmetry)>&
     // What is cut off is a set of names too.
     const auto locals = make(how.symmetry && how.budget.partitions == 0);
     Network network(*locals, rules_for(*locals, traits, how));
-    if (!locals->permutations().empty()) how.partial_order = false;  // labels are names too
+    const bool symmetry = !locals->permutations().empty();
+    if (symmetry) how.partial_order = false;  // labels are names too
     Report report = search(network, how);
-    const bool has_symmetry = !locals->permutations().empty();
-    return std::pair(std::move(report), has_symmetry);
+    report.symmetry = symmetry;
+    report.partial_order = how.partial_order;
+    return report;
   };
-  auto [report, renamed] = look(options);
-  if (renamed && !report.findings.empty()) {
+  Report report = look(options);
+  if (report.symmetry && !report.findings.empty()) {
     // The way that was found jumps between states that are alike but for names; one without jumps is as
     // short.
     Options plain = options;
     plain.symmetry = false;
-    Report concrete = look(plain).first;
-    report.findings = std::move(concrete.findings);
+    report.findings = look(plain).findings;
   }
   if (options.starvation && report.findings.empty() && report.complete) {
     const auto locals = make(false);

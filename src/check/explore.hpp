@@ -10,7 +10,6 @@ namespace conclave::check {
 struct Traits {
   Assumptions assumes = {};
   bool in_rounds = false;
-  bool never_rests = false;
 };
 
 // Makes the processes anew: a second look at the same configuration needs them without the reductions.
@@ -32,8 +31,7 @@ Report explore(const Options& options, const NodeSet& all, const typename P::Set
                                                 .symmetry = symmetry},
                                            setup, judge);
   };
-  return explore_with(make, {.assumes = P::assumes, .in_rounds = InRounds<P>, .never_rests = NeverRests<P>},
-                      options);
+  return explore_with(make, {.assumes = P::assumes, .in_rounds = InRounds<P>}, options);
 }
 
 }  // namespace conclave::check

@@ -25,7 +25,9 @@ struct Report {
   std::uint64_t final_states = 0;  // in which nothing is left to happen
   std::uint64_t bytes = 0;         // held at most
   double seconds = 0;
-  bool complete = false;                               // every reachable state was seen
+  bool complete = false;       // every reachable state was seen
+  bool partial_order = false;  // reductions that were really used
+  bool symmetry = false;
   std::string stopped_by = {};                         // what ended it otherwise: "--max-states 1000000"
   std::vector<std::string> properties = {};            // that were checked
   std::vector<Finding> findings = {};                  // at most one for each property, shortest first

@@ -1,7 +1,9 @@
 // conclave check: every interleaving of a small configuration, and the shortest way to what goes wrong.
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
+#include <sstream>
 
 #include "catalogue/directed.hpp"
 #include "cli/check_report.hpp"
@@ -27,7 +29,7 @@ struct Flags {
   std::vector<std::string> set;
   // What is not given is as the standard configuration has it.
   std::optional<std::int64_t> nodes;
-  std::optional<std::int64_t> entries;
+  std::string entries;
   std::optional<std::int64_t> crashes;
   std::optional<std::int64_t> recoveries;
   std::optional<std::int64_t> losses;
@@ -54,7 +56,7 @@ struct Flags {
   std::vector<std::string> given = {};  // the names of those that the user gave
 };
 
-constexpr std::int64_t most_entries = 1000;
+constexpr std::uint64_t most_entries = 1000;
 constexpr std::int64_t most_faults = 15;  // of one kind, in one run
 constexpr std::int64_t most_timeouts = 255;
 constexpr std::uint32_t most_members = 24;
@@ -99,6 +101,37 @@ Wrong set_budget(const Flags& flags, const catalogue::Entry& entry, check::Budge
   if (flags.recoveries.value_or(0) > 0 && budget.crashes == 0)
     return fmt::format("--recoveries {}: nobody comes back who did not crash; add --crashes",
                        *flags.recoveries);
+  return std::nullopt;
+}
+
+// "2": each of them twice; "1,0,0": the first once, the others not at all.
+Wrong set_entries(const std::string& text, catalogue::CheckPlan& plan) {
+  if (text.empty()) return std::nullopt;
+  check::Options& options = plan.options;
+  options.entries_of.clear();
+  std::vector<std::uint32_t> each;
+  std::istringstream in(text + ",");
+  for (std::string word; std::getline(in, word, ',');) {
+    std::uint32_t count = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (error != std::errc{} || end != word.data() + word.size() || count > most_entries)
+      return fmt::format("--entries {}: write 2, or 1,0,0 to say it of each; no more than {}", text,
+                         with_commas(most_entries));
+    each.push_back(count);
+  }
+  options.entries = each.front();
+  if (each.size() == 1) return std::nullopt;
+  if (each.size() != options.nodes)
+    return fmt::format("--entries {}: one number for all, or one for each of {} processes", text,
+                       options.nodes);
+  options.entries = 0;
+  // A server, which asks for nothing, is the first of the members.
+  const std::size_t servers = plan.setting.members.size() - each.size();
+  std::size_t place = 0;
+  for (const NodeId node : plan.setting.members) {
+    if (place >= servers && each[place - servers] > 0) options.entries_of[node] = each[place - servers];
+    ++place;
+  }
   return std::nullopt;
 }
 
@@ -181,9 +214,7 @@ std::expected<catalogue::CheckPlan, std::string> make_plan(const Flags& flags,
       flags.nodes ? usual_check(entry, static_cast<std::uint32_t>(*flags.nodes)) : usual_check(entry);
   if (flags.variant != "canonical") plan.setting.variant = flags.variant;
   check::Options& options = plan.options;
-  if (const auto wrong = set_number(flags.entries, options.entries, "--entries", 0, most_entries))
-    return std::unexpected(*wrong);
-  if (flags.entries) options.entries_of.clear();
+  if (const auto wrong = set_entries(flags.entries, plan)) return std::unexpected(*wrong);
   options.for_ever = options.for_ever || flags.for_ever;
   if (flags.starvation && flags.no_starvation)
     return std::unexpected("--starvation and --no-starvation: give one of them");
@@ -196,9 +227,7 @@ std::expected<catalogue::CheckPlan, std::string> make_plan(const Flags& flags,
   for (const std::string& assignment : flags.set) {
     if (const auto wrong = set_parameter(entry, plan.setting, assignment)) return std::unexpected(*wrong);
   }
-  const bool has_tokens =
-      std::ranges::find(entry.parameters, "tokens", &catalogue::Parameter::name) != entry.parameters.end();
-  if (options.for_ever && has_tokens && entry.text(plan.setting, "tokens") != "0")
+  if (options.for_ever && catalogue::has_tokens(entry, plan.setting))
     return std::unexpected(
         "--for-ever: fencing tokens grow for ever, and with them the number of states; add --set tokens=0");
   if (entry.refuse) {
@@ -375,7 +404,7 @@ std::string painted(const std::string& verdict) {
   return paint(verdict, verdict == "bounded" ? Colour::yellow : Colour::red);
 }
 
-// A line as soon as it is known: the rows take from milliseconds to minutes.
+// A line as soon as it is known: the rows take from milliseconds to many seconds.
 void print_line(const catalogue::Entry& entry, const check::Report& report, std::size_t width) {
   std::string why;
   for (const check::Finding& finding : report.findings)
@@ -426,7 +455,7 @@ int check_all(const Flags& flags) {
   if (flags.json)
     fmt::print("{}\n", reports.dump(2));
   else if (left_out > 0)
-    fmt::print("{} that take minutes were left out; --long explores them too.\n", left_out);
+    fmt::print("{} that take longer were left out; --long explores them too.\n", left_out);
   return worst;
 }
 
@@ -438,7 +467,7 @@ int list(const Flags& flags) {
   table.add_rule();
   for (const catalogue::Entry* entry : rows) {
     const catalogue::CheckPlan plan = usual_check(*entry);
-    const auto properties = catalogue::claimed_and_checkable(*entry);
+    const auto properties = catalogue::claimed_and_checkable(*entry, plan.setting);
     const std::string budget = budget_text(plan.options.budget);
     table.add({std::string(entry->name), std::string(entry->family), std::to_string(plan.options.nodes),
                entries_text(plan.options), links_text(*entry, plan.options), budget,
@@ -489,7 +518,9 @@ void add_configuration(CLI::App& verb, Flags& flags) {
   verb.add_option("--variant", flags.variant, "a variant or a named deviation of it")->capture_default_str();
   verb.add_option("--set", flags.set, "a parameter of the algorithm, as name=value")->allow_extra_args(false);
   verb.add_option("--nodes", flags.nodes, "how many processes take part");
-  verb.add_option("--entries", flags.entries, "how often each enters, starts or proposes, at any moment");
+  verb.add_option("--entries", flags.entries,
+                  "how often each enters, starts or proposes, at any moment;\n1,0,0: how often the first "
+                  "does, the second, …");
   verb.add_flag("--for-ever", flags.for_ever,
                 "each enters again and again; for algorithms that do not count");
   verb.add_option("--crashes", flags.crashes, "how many processes may crash in one run, at any moment");
@@ -528,7 +559,7 @@ void add_check(CLI::App& app, Action& action) {
       "check", "Explore every interleaving of a small configuration, or list what can be explored");
   verb->add_option("NAME", flags->name, "the algorithm; without it: the standard configurations of all");
   verb->add_flag("--all", flags->all, "explore the standard configuration of every algorithm");
-  verb->add_flag("--long", flags->long_ones, "… and those that take minutes");
+  verb->add_flag("--long", flags->long_ones, "… and those that take more than a few seconds");
   add_configuration(*verb, *flags);
   add_search(*verb, *flags);
   verb->add_option("--trace", flags->trace, "write the counterexample to this file; see docs/trace.md");

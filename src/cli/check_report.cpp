@@ -21,11 +21,14 @@ double bytes_per_state(const check::Report& report) {
   return static_cast<double>(report.bytes) / static_cast<double>(std::max<std::uint64_t>(1, report.states));
 }
 
-std::string search_text(const check::Options& options) {
-  std::string reductions;
-  if (options.partial_order) reductions += "partial order";
-  if (options.symmetry) reductions += fmt::format("{}symmetry if stated", reductions.empty() ? "" : ", ");
-  return fmt::format("reductions: {}; {}, {}", reductions.empty() ? "none" : reductions,
+// There is one at most: what sleeps has a name.
+std::string_view reduction(const check::Report& report) {
+  if (report.symmetry) return "symmetry";
+  return report.partial_order ? "partial order" : "none";
+}
+
+std::string search_text(const check::Options& options, const check::Report& report) {
+  return fmt::format("reduction: {}; {}, {}", reduction(report),
                      options.exact ? "whole states kept" : "128 bits of each state kept",
                      counted(options.workers, "worker", "workers"));
 }
@@ -39,7 +42,7 @@ std::string configuration_text(const Explored& explored) {
                   variant == "canonical" ? "" : " (" + variant + ")", counted(options.nodes, "node", "nodes"),
                   entries_text(options), links_text(entry, options), budget_text(options.budget));
   for (const auto& [name, value] : plan.setting.parameters) out += fmt::format(", {} {}", name, value);
-  out += fmt::format("\n  {}\n", search_text(options));
+  out += fmt::format("\n  {}\n", search_text(options, report));
   if (!beyond.empty())
     out += fmt::format("  {} the algorithm does not assume: {}\n",
                        paint("Beyond assumptions.", Colour::yellow), fmt::join(beyond, ", "));
@@ -226,6 +229,7 @@ Json exploration_json(const Explored& explored) {
           {"variant", plan.setting.variant},
           {"nodes", plan.options.nodes},
           {"entries", plan.options.entries},
+          {"reduction", reduction(report)},
           {"states", report.states},
           {"edges", report.edges},
           {"depth", report.depth},

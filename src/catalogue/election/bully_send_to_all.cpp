@@ -52,7 +52,6 @@ Entry bully_send_to_all() {
     o.unit = election::Bounds{}.transmission;
     o.budget.crashes = 1;
   };
-  entry.long_check = true;
   return entry;
 }
 

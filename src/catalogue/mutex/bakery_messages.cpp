@@ -35,7 +35,6 @@ Entry bakery_messages() {
                  .monitor = mutex_monitor};
   bind<mutex::BakeryMessages, setup>(entry);
   bind_check<mutex::BakeryMessages, mutex::Judge, setup>(entry);
-  entry.long_check = true;
   return entry;
 }
 

@@ -45,7 +45,6 @@ Entry ricart_agrawala() {
   bind<mutex::RicartAgrawala, setup>(entry);
   bind_check<mutex::RicartAgrawala, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
-  entry.long_check = true;
   return entry;
 }
 
