@@ -17,6 +17,12 @@ concept HearsOfCrashes = requires(Client& client, NodeId node) {
   client.told_up(node);
 };
 
+// … and says whether what it would ask for next is an answer to a crash, and no wish of its own.
+template <class Client>
+concept AnswersCrashes = HearsOfCrashes<Client> && requires(const Client& client) {
+  { client.answers_a_crash() } -> std::same_as<bool>;
+};
+
 // An algorithm that treats nodes alike says which renamings of them change nothing.
 template <class P>
 concept HasSymmetry = requires(const NodeSet& all, const typename P::Setup& setup) {
@@ -224,6 +230,7 @@ class Machine final : public Locals {
     std::optional<Durable> durable = {};
     Past past = {};
     std::uint32_t sent = 0;
+    bool has_answered = false;  // a crash, in this unit of time
     bool operator==(const Local&) const = default;
   };
   struct Letter {
@@ -311,11 +318,11 @@ class Machine final : public Locals {
   void speak(Local& mine) {
     const auto command = mine.client.next();
     ensure(command.has_value(), "a client that speaks has something to say");
+    mine.has_answered = mine.has_answered || (timed() && answers_a_crash(mine.client));
     mine.client.issue(*command);
-    if (cast_.for_ever) {
-      mine.client.wishes = 1;
-      mine.client.requests = 0;
-    }
+    if (cast_.for_ever) mine.client.wishes = 1;
+    // Who wants again and again, of itself or because others crash, must not count.
+    if (cast_.for_ever || HearsOfCrashes<Client>) mine.client.requests = 0;
     happening_.command = command;
     happening_.past = mine.past;
     if (HasServer<P> && cast_.with_past)
@@ -341,10 +348,17 @@ class Machine final : public Locals {
       case Envelope::Kind::down:
       case Envelope::Kind::up:
         if constexpr (HearsOfCrashes<Client>) {
-          if (hears(mine.client, letter)) speak(mine);
+          if (hears(mine.client, letter) && may_speak(mine)) speak(mine);
         }
         return;
     }
+  }
+  // Messages may take no time, and so could one election after the other that a client starts because it has
+  // not heard yet that its leader is back. Time would never pass. So a client answers once in a unit of time.
+  bool may_speak(const Local& mine) const { return !mine.has_answered || !answers_a_crash(mine.client); }
+  static bool answers_a_crash(const Client& client) {
+    if constexpr (AnswersCrashes<Client>) return client.answers_a_crash();
+    return false;
   }
   // Tells the client; true if it wants to act on that.
   bool hears(Client& client, const Letter& letter) const {
@@ -386,6 +400,7 @@ class Machine final : public Locals {
     mine.node = {};
     mine.timers.clear();
     mine.coins.clear();
+    mine.has_answered = false;
     mine.client.crash();
     happening_.crashed = true;
   }
@@ -406,6 +421,7 @@ class Machine final : public Locals {
     }
   }
   static void tick(Local& mine) {
+    mine.has_answered = false;
     for (Running& running : mine.timers) {
       if (running.least > 0) --running.least;
       if (running.most > 0) --running.most;
@@ -416,13 +432,13 @@ class Machine final : public Locals {
     const auto [id, fresh] = locals_.intern(std::move(local));
     if (!fresh) return id;
     const Local& mine = locals_[id];
-    const auto next = mine.up ? mine.client.next() : std::nullopt;
+    const auto next = mine.up && may_speak(mine) ? mine.client.next() : std::nullopt;
     Face face = {.up = mine.up,
                  .wants = next.has_value(),
                  .presses = next.has_value() && mine.client.holding(),
                  .content = !mine.up || is_server(mine.index) || mine.client.content(),
                  .holding = mine.up && mine.client.holding(),
-                 .running = !mine.timers.empty(),
+                 .running = !mine.timers.empty() || mine.has_answered,
                  .coin = static_cast<std::uint8_t>(mine.coins.empty() ? 0 : mine.coins.front())};
     face.sent = mine.sent;
     face.waiting = !face.content && !face.wants && !face.holding;

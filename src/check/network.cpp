@@ -158,9 +158,16 @@ Id Network::aged(Worker& worker, Id inbox, std::uint32_t cut) {
 
 // Inboxes.
 
+// What is said of one node, that it is down and that it is up again, goes one way.
 std::uint32_t Network::lane(Id letter) const {
   const Envelope& envelope = locals_.envelope(letter);
-  return static_cast<std::uint32_t>(envelope.kind) * 256 + envelope.from;
+  const auto kind = envelope.kind == Envelope::Kind::up ? Envelope::Kind::down : envelope.kind;
+  return static_cast<std::uint32_t>(kind) * 256 + envelope.from;
+}
+// Of links the rules say it; a failure detector does not take back what it has not said yet.
+bool Network::keeps_order(Id letter) const {
+  const Envelope::Kind kind = locals_.envelope(letter).kind;
+  return rules_.fifo || kind == Envelope::Kind::down || kind == Envelope::Kind::up;
 }
 
 Id Network::post_locked(Id inbox, Id letter) {
@@ -171,11 +178,11 @@ Id Network::post_locked(Id inbox, Id letter) {
   return intern(std::move(fuller));
 }
 
-// Without FIFO the letters of a lane stand in the order of their fingerprints, which is that of no run.
+// The letters of a lane without order stand in that of their fingerprints, which is that of no run.
 Id Network::intern(Inbox inbox) {
   if (!rules_.fifo) {
-    std::ranges::stable_sort(inbox.letters, [&](Id a, Id b) {
-      return std::pair(lane(a), locals_.letter_print(a)) < std::pair(lane(b), locals_.letter_print(b));
+    std::ranges::stable_sort(inbox.letters, {}, [&](Id letter) {
+      return std::pair(lane(letter), keeps_order(letter) ? Fingerprint{} : locals_.letter_print(letter));
     });
   }
   Fingerprinter sink;
@@ -196,7 +203,7 @@ Id Network::intern(Inbox inbox) {
     const Envelope& envelope = locals_.envelope(inbox.letters[i]);
     if (rules_.timed) (envelope.left == 0 ? due : young) = true;
     const bool same_lane = i > 0 && lane(inbox.letters[i - 1]) == lane(inbox.letters[i]);
-    if (same_lane && (rules_.fifo || inbox.letters[i - 1] == inbox.letters[i])) continue;
+    if (same_lane && (keeps_order(inbox.letters[i]) || inbox.letters[i - 1] == inbox.letters[i])) continue;
     Inbox rest = inbox;
     rest.letters.erase(rest.letters.begin() + static_cast<std::ptrdiff_t>(i));
     options.push_back({inbox.letters[i], intern(std::move(rest))});

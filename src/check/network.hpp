@@ -56,7 +56,7 @@ class Network final : public Space {
     Id rest = 0;
   };
   struct Inbox {
-    std::vector<Id> letters;  // FIFO: lane by lane, each in its order; else sorted by fingerprint
+    std::vector<Id> letters;  // lane by lane, each in its order if it has one; else sorted by fingerprint
     std::uint32_t receiver = 0;
     bool operator==(const Inbox&) const = default;
   };
@@ -147,6 +147,7 @@ class Network final : public Space {
   Id post_locked(Id inbox, Id letter);
   Id renamed_inbox(Id inbox, std::uint32_t permutation);
   std::uint32_t lane(Id letter) const;
+  bool keeps_order(Id letter) const;
   bool holds_back(std::uint32_t cut, std::uint32_t a, std::uint32_t b) const {
     return ((cut >> a ^ cut >> b) & 1) != 0;
   }

@@ -37,14 +37,15 @@ struct Spec {
 constexpr std::uint32_t bad = 13;
 
 // Remembers who was told what, in order for each; 13 is wrong.
-struct Ledger {
-  using Command = Spec::Command;
-  using Event = Spec::Event;
-  using Client = Spec::Client;
+template <class S>
+struct LedgerOf {
+  using Command = typename S::Command;
+  using Event = typename S::Event;
+  using Client = typename S::Client;
   std::map<NodeId, std::vector<std::uint32_t>> told = {};
-  bool operator==(const Ledger&) const = default;
+  bool operator==(const LedgerOf&) const = default;
 
-  static Ledger start(const NodeSet&, const std::vector<std::string>&) { return {}; }
+  static LedgerOf start(const NodeSet&, const std::vector<std::string>&) { return {}; }
   static std::vector<std::string> properties() { return {"luck"}; }
   static bool needs_past(const std::vector<std::string>&) { return false; }
   static bool is_request(const Command&) { return false; }
@@ -71,6 +72,7 @@ struct Ledger {
     return words;
   }
 };
+using Ledger = LedgerOf<Spec>;
 static_assert(FamilyJudge<Ledger>);
 
 constexpr NodeId p1 = {1}, p2 = {2};
@@ -251,6 +253,63 @@ TEST(Network, WhoComesBackKnowsWhatItWroteDown) {
   const Report report = run<Diarist>(options, {}, 1);
   // It never crashed, or with an empty disk; or after one wish, or after two.
   EXPECT_EQ(ends(report), (Ends{"nothing", "1:1", "1:2"}));
+}
+
+// Its client passes on what it hears of crashes: 1 for down, 2 for up.
+struct Heard {
+  std::uint32_t what = 0;
+  bool operator==(const Heard&) const = default;
+};
+struct WatchfulSpec {
+  using Command = std::variant<Heard>;
+  using Event = std::variant<Told>;
+  struct Client {
+    std::uint32_t wishes = 0;
+    std::uint32_t requests = 0;
+    std::vector<std::uint32_t> news = {};
+    bool operator==(const Client&) const = default;
+    bool holding() const { return false; }
+    bool content() const { return news.empty(); }
+    std::optional<Command> next() const {
+      return news.empty() ? std::nullopt : std::optional<Command>(Heard{news.front()});
+    }
+    bool may(const Command&) const { return true; }
+    void wish() { ++wishes; }
+    void issue(const Command&) {
+      ++requests;
+      news.erase(news.begin());
+    }
+    void crash() { *this = {}; }
+    void see(const Event&) {}
+    void told_down(NodeId) { news.push_back(1); }
+    void told_up(NodeId) { news.push_back(2); }
+  };
+};
+template <Links links>
+struct Watchman {
+  using Spec = WatchfulSpec;
+  using Message = std::variant<Heard>;
+  using Timer = NoTimer;
+  using Out = Effects<Watchman>;
+  struct Setup {};
+  static constexpr Assumptions assumes = {.links = links, .crashes = Crashes::recover};
+  NodeId self = {};
+  bool operator==(const Watchman&) const = default;
+  static Watchman start(NodeId self, const NodeSet&, const Setup&, Out&) { return {.self = self}; }
+  void on_command(Out& out, const Heard& news) { out.announce(Told{news.what}); }
+  void on_message(Out&, NodeId, const Heard&) {}
+};
+
+template <Links links>
+Ends heard_of_one_who_returns() {
+  using Book = LedgerOf<WatchfulSpec>;
+  const Options options = {.entries = 0, .budget = {.crashes = 1, .recoveries = 1}};
+  return ends(explore<Watchman<links>, Book>(options, NodeSet::range(p1, 2), {}, Book{}));
+}
+TEST(Network, TheFailureDetectorKeepsTheOrderWhateverLinksDo) {
+  const Ends expected = {"nothing", "1:1", "2:1", "1:1 2", "2:1 2"};
+  EXPECT_EQ(heard_of_one_who_returns<Links::reliable_fifo>(), expected);
+  EXPECT_EQ(heard_of_one_who_returns<Links::reliable_unordered>(), expected);
 }
 
 TEST(Network, NobodyComesBackWithoutABudgetForIt) {

@@ -88,6 +88,7 @@ struct Spec {
       if (leader == node) bereaved = true;
     }
     void told_up(NodeId node) { down.erase(node); }
+    bool answers_a_crash() const { return bereaved; }
   };
 };
 
