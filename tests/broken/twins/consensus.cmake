@@ -27,6 +27,9 @@ twin(own_default "breaks ties in its own favour"
   "most_voted(box.known, default_value)"
   "most_voted(box.known, box.known.at(self))"
   "nodes=2 entries=1 seeds=20")
+twin(waits_for_all "decides only when it has heard of everybody"
+  "if (round > rounds) return decide(out);"
+  "if (round > rounds && box.known.size() <= neighbours.size()) return;\n    if (round > rounds) return decide(out);")
 end_twins()
 
 begin_twins(byzantine_signed ByzantineSigned byzantine-signed "catalogue/consensus/setups.hpp" byzantine_signed_setup

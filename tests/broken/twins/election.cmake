@@ -36,7 +36,7 @@ twin(elects_the_least "takes the least id for the greatest"
 twin(waits_for_ever "does not start anew when the list is lost"
   "out.arm(Timer::patience, {{patience}, {patience}});"
   "(void)out;"
-  "SIMULATED")
+  "nodes=2 entries=1,0 losses=1")
 twin(gives_up "does not try the next process when one is down"
   "std::visit([&](const auto& which) { pass_on(out, to, which); }, message);"
   "(void)to;"
@@ -73,11 +73,15 @@ begin_twins(bully Bully bully)
 twin(deaf_to_answers "announces itself although it was answered"
   "if (phase != Phase::candidate || !detector.heard(from)) return"
   "detector.heard(from);\n    return"
-  "SIMULATED")
+  "nodes=4 entries=0,1,0,0 crashes=1")
 twin(does_not_answer "leaves callers without an answer"
   "out.send(from, Answer{});"
   "(void)from;"
-  "SIMULATED")
+  "nodes=4 entries=0,1,0,0 crashes=1")
+twin(goes_on "goes on with its election although it has heard of the winner"
+  "    stop_election(out);\n    elected = from;"
+  "    elected = from;"
+  "nodes=2 entries=1")
 twin(keeps_its_victory "announces itself to nobody"
   "out.broadcast(lower, Coordinator{});"
   ""
@@ -96,22 +100,22 @@ begin_twins(bully_polite BullyPolite bully-polite JUDGE election::PoliteJudge)
 twin(too_polite "does not run although nobody leads"
   "if (nobody_leads) return bully.start_election(out);"
   "if (nobody_leads) return;"
-  "SIMULATED")
+  "nodes=2 entries=0 crashes=1 recoveries=1")
 twin(asks_once "asks nobody else if the first one is down"
   "to_ask.erase(down);\n    ask_next(out);"
   "to_ask.erase(down);"
-  "SIMULATED")
+  "nodes=2 entries=0 crashes=2 recoveries=1")
 twin(keeps_what_it_heard "does not tell its client whom it was told of"
   "out.announce(Elected{*status.coordinator});"
   ""
-  "SIMULATED")
+  "nodes=2 entries=1,0 crashes=1 recoveries=1")
 end_twins()
 
 begin_twins(invitation Invitation invitation JUDGE election::GroupJudge)
 twin(goes_back "joins an older group"
   "if (invitation.group <= group) return out.note(\"invited to an older group\");"
   ""
-  "SIMULATED")
+  "nodes=2 entries=1,0 crashes=1 recoveries=1 timeouts=6")
 twin(writes_nothing_down "forgets its number in a crash"
   "out.persist({highest});"
   ""
