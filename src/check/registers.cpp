@@ -9,11 +9,14 @@ namespace conclave::check {
 namespace {
 
 constexpr Id nothing = Answers<1>::none;
+constexpr std::uint32_t most_nodes = 24;
 
 }  // namespace
 
 RegisterSpace::RegisterSpace(Programs& programs, Registers kind, Word most)
-    : programs_(programs), kind_(kind), most_(most), n_(programs.size()), workers_(1) {
+    : programs_(programs), kind_(kind), most_(most), n_(programs.size()) {
+  set_workers(1);
+  ensure(n_ <= most_nodes, "a configuration that can be explored is small");
   ensure(kind != Registers::buffered, "store buffers are simulated, not explored");
 }
 
@@ -64,11 +67,12 @@ std::uint32_t RegisterSpace::holding(const Id* state) const {
   return some;
 }
 
-const RegisterSpace::Step& RegisterSpace::step(Worker& worker, Id local, Input input, Word value) {
+const RegisterSpace::Step& RegisterSpace::step(Worker& worker, Id local, const Locals::Facts& self,
+                                               Input input, Word value) {
   ensure(value <= Programs::beginning_of_write, "values can be numbered");
   const auto argument = static_cast<std::uint32_t>(value);
   const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
-  if (const Id known = programs_.steps(local).find(key); known != nothing) [[likely]]
+  if (const Id known = self.steps.find(key); known != nothing) [[likely]]
     return steps_[known];
   const std::uint64_t whole = std::uint64_t{local + 1} << 32 | key;
   if (const Known* known = worker.steps.find(whole)) return steps_[known->id];
@@ -106,22 +110,30 @@ class RegisterSpace::Expansion {
         worker_(worker),
         out_(out),
         memory_(space.facts_[state[space.n_]]),
-        base_(space.fingerprint(state)) {
-    worker_.state.assign(state, state + space.width());
+        base_(memory_.print) {
+    add(base_, programs_.judge_print(state[n_ + 1]));
+    for (std::uint32_t i = 0; i < n_; ++i) {
+      selves_[i] = &programs_.facts(state[i]);
+      nexts_[i] = &programs_.next(state[i]);
+      add(base_, selves_[i]->print);
+      worker.state[i] = state[i];
+    }
+    worker.state[n_] = state[n_];
+    worker.state[n_ + 1] = state[n_ + 1];
   }
 
   Look run() {
     Look look = {.final = true, .content = true};
     for (std::uint32_t i = 0; i < n_; ++i) {
-      const Face& face = programs_.face(state_[i]);
+      const Face& face = selves_[i]->face;
       if (!face.content) look.content = false;
       const auto node = static_cast<std::uint8_t>(i);
       if (face.wants) {
         look.final = false;
-        emit(i, space_.step(worker_, state_[i], Input::command, 0), same(),
+        emit(i, space_.step(worker_, state_[i], *selves_[i], Input::command, 0), same(),
              {Move::Kind::command, node, node, !face.presses, 0});
       }
-      if (programs_.next(state_[i]).waits) continue;
+      if (nexts_[i]->waits) continue;
       look.final = false;
       access(i);
     }
@@ -132,7 +144,7 @@ class RegisterSpace::Expansion {
   Id same() const { return state_[n_]; }  // registers that nobody has written to
 
   void access(std::uint32_t i) {
-    const Programs::Next& next = programs_.next(state_[i]);
+    const Programs::Next& next = *nexts_[i];
     switch (next.access.kind) {
       case Access::Kind::local: return take(i, 0, same());
       case Access::Kind::write: return write(i, next);
@@ -151,8 +163,9 @@ class RegisterSpace::Expansion {
     if (safe && !next.writing) {
       const Id after = space_.changed(worker_, same(), key, [&](Memory& m) { ++m.writers[access.place]; });
       const auto node = static_cast<std::uint8_t>(i);
-      return emit(i, space_.step(worker_, state_[i], Input::access, Programs::beginning_of_write), after,
-                  {Move::Kind::begin, node, node, false, 0});
+      return emit(i,
+                  space_.step(worker_, state_[i], *selves_[i], Input::access, Programs::beginning_of_write),
+                  after, {Move::Kind::begin, node, node, false, 0});
     }
     take(i, access.value, space_.changed(worker_, same(), key | 1, [&](Memory& m) {
       m.words[access.place] = access.value;
@@ -170,7 +183,7 @@ class RegisterSpace::Expansion {
 
   void take(std::uint32_t i, Word value, Id after) {
     const auto node = static_cast<std::uint8_t>(i);
-    emit(i, space_.step(worker_, state_[i], Input::access, value), after,
+    emit(i, space_.step(worker_, state_[i], *selves_[i], Input::access, value), after,
          {Move::Kind::access, node, node, false, static_cast<std::uint32_t>(value)});
   }
 
@@ -181,7 +194,7 @@ class RegisterSpace::Expansion {
     }
     std::vector<Id>& state = worker_.state;
     Fingerprint print = base_;
-    replace(print, programs_.local_print(state_[i]), step.print);
+    replace(print, selves_[i]->print, step.print);
     if (after != same()) replace(print, memory_.print, space_.facts_[after].print);
     state[i] = step.local;
     state[n_] = after;
@@ -203,6 +216,10 @@ class RegisterSpace::Expansion {
     worker_.state[n_ + 1] = known->id;
   }
 
+  static void add(Fingerprint& sum, const Fingerprint& part) {
+    sum.high += part.high;
+    sum.low += part.low;
+  }
   static void replace(Fingerprint& sum, const Fingerprint& old, const Fingerprint& by) {
     sum.high += by.high - old.high;
     sum.low += by.low - old.low;
@@ -215,7 +232,9 @@ class RegisterSpace::Expansion {
   Worker& worker_;
   Successors& out_;
   const MemoryFacts& memory_;
-  const Fingerprint base_;
+  std::array<const Locals::Facts*, most_nodes> selves_;
+  std::array<const Programs::Next*, most_nodes> nexts_;
+  Fingerprint base_;
 };
 
 Look RegisterSpace::expand(const Id* state, Sleep, unsigned worker, Successors& out) {

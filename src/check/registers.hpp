@@ -55,7 +55,10 @@ class RegisterSpace final : public Space {
 
   std::uint32_t width() const override { return n_ + 2; }
   std::vector<Id> initial() override;
-  void set_workers(unsigned workers) override { workers_.assign(workers, {}); }
+  void set_workers(unsigned workers) override {
+    workers_.assign(workers, {});
+    for (Worker& worker : workers_) worker.state.resize(width());
+  }
   Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) override;
   Fingerprint fingerprint(const Id* state) const override;
   bool is_wrong(const Id* state) const override { return programs_.is_wrong(state[n_ + 1]); }
@@ -109,7 +112,7 @@ class RegisterSpace final : public Space {
     std::vector<Id> state = {};
   };
 
-  const Step& step(Worker& worker, Id local, Input input, Word value);
+  const Step& step(Worker& worker, Id local, const Locals::Facts& self, Input input, Word value);
   // What the registers hold after `change`; remembered under a key.
   template <class How>
   Id changed(Worker& worker, Id memory, std::uint32_t key, How&& how);

@@ -35,7 +35,8 @@ class Segmented {
     return segments_[segment].load(std::memory_order_acquire)[index - first_of(segment)];
   }
   T& operator[](std::uint32_t index) { return const_cast<T&>(std::as_const(*this)[index]); }
-  std::uint32_t push_back(T value) { return emplace_back(std::move(value)); }
+  std::uint32_t push_back(T&& value) { return emplace_back(std::move(value)); }
+  std::uint32_t push_back(const T& value) { return emplace_back(value); }
   template <class... Args>
   std::uint32_t emplace_back(Args&&... args) {
     ensure(size_ < UINT32_MAX - first_size, "there are numbers left for one more value");
