@@ -29,7 +29,7 @@ struct Flags {
   std::vector<std::string> set;
   // What is not given is as the standard configuration has it.
   std::optional<std::int64_t> nodes;
-  std::string entries;
+  std::optional<std::string> entries;
   std::optional<std::int64_t> crashes;
   std::optional<std::int64_t> recoveries;
   std::optional<std::int64_t> losses;
@@ -106,7 +106,6 @@ Wrong set_budget(const Flags& flags, const catalogue::Entry& entry, check::Budge
 
 // "2": each of them twice; "1,0,0": the first once, the others not at all.
 Wrong set_entries(const std::string& text, catalogue::CheckPlan& plan) {
-  if (text.empty()) return std::nullopt;
   check::Options& options = plan.options;
   options.entries_of.clear();
   std::vector<std::uint32_t> each;
@@ -115,7 +114,7 @@ Wrong set_entries(const std::string& text, catalogue::CheckPlan& plan) {
     std::uint32_t count = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
     if (error != std::errc{} || end != word.data() + word.size() || count > most_entries)
-      return fmt::format("--entries {}: write 2, or 1,0,0 to say it of each; no more than {}", text,
+      return fmt::format("--entries {}: must lie between 0 and {}; 1,0,0 says it of each", text,
                          with_commas(most_entries));
     each.push_back(count);
   }
@@ -214,7 +213,9 @@ std::expected<catalogue::CheckPlan, std::string> make_plan(const Flags& flags,
       flags.nodes ? usual_check(entry, static_cast<std::uint32_t>(*flags.nodes)) : usual_check(entry);
   if (flags.variant != "canonical") plan.setting.variant = flags.variant;
   check::Options& options = plan.options;
-  if (const auto wrong = set_entries(flags.entries, plan)) return std::unexpected(*wrong);
+  if (flags.entries) {
+    if (const auto wrong = set_entries(*flags.entries, plan)) return std::unexpected(*wrong);
+  }
   options.for_ever = options.for_ever || flags.for_ever;
   if (flags.starvation && flags.no_starvation)
     return std::unexpected("--starvation and --no-starvation: give one of them");

@@ -80,6 +80,24 @@ steady | cmp - "$work/one"
 ends 1 maekawa --property ND --json --no-partial-order --no-symmetry
 has "$work/out" '"steps": 6,'
 
+# The report names the reduction that was used.
+ends 0 maekawa
+has "$work/out" "reduction: symmetry;"
+ends 0 lamport --nodes 2
+has "$work/out" "reduction: partial order;"
+ends 0 lamport --nodes 2 --no-partial-order
+has "$work/out" "reduction: none;"
+
+# Some act and others do not; who gives no tokens claims none.
+ends 0 bully --entries 1,0,0
+has "$work/out" "3 nodes, 0 entries each, p1: 1, FIFO"
+ends 0 bakery --nodes 2 --set tokens=0
+lacks "$work/out" "fence"
+
+# A process that comes back does not keep an election from ending.
+ends 0 bully-polite --nodes 2 --crashes 1 --recoveries 1
+has "$work/out" "within these budgets was seen"
+
 # A deviation, and links that are worse than the algorithm assumes.
 ends 1 maekawa --variant no-self-vote --property EM1
 has "$work/out" "EM1 is violated"
@@ -122,6 +140,8 @@ refuses "has no parameters" lamport --set f=1
 refuses "runs with 1 to" lamport --nodes 0
 refuses "up to 24 processes" lamport --nodes 25
 refuses "--entries -1: must lie between 0 and" lamport --entries -1
+refuses "1,0,0 says it of each" lamport --entries 1,,0
+refuses "one for each of 3 processes" lamport --nodes 3 --entries 1,0
 refuses "--crashes 16: must lie between 0 and 15" lamport --crashes 16
 refuses "add --crashes" lamport --recoveries 1
 refuses "its time-outs are free" bully --timeouts 1
