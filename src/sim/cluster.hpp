@@ -1,13 +1,14 @@
 // The nodes of one run, and how one of them takes a step. Who decides which step comes next builds on
 // this: the World by virtual time, the Stage by hand.
 #pragma once
+#include <array>
 #include <optional>
 #include <vector>
 
 #include "core/describe.hpp"
 #include "core/protocol.hpp"
 #include "core/visit.hpp"
-#include "sim/ghost.hpp"
+#include "sim/members.hpp"
 
 namespace conclave::sim {
 
@@ -18,14 +19,23 @@ NodeSet members_for(std::uint32_t clients) {
 }
 
 template <class Variant>
+inline constexpr auto alternative_names = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array{std::string_view(type_name<std::variant_alternative_t<I, Variant>>)...};
+}
+(std::make_index_sequence<std::variant_size_v<Variant>>{});
+
+template <class Variant>
 std::string_view alternative_name(const Variant& value) {
-  return std::visit([]<class A>(const A&) { return type_name<A>; }, value);
+  return alternative_names<Variant>[value.index()];
 }
 
 // The fields of whichever alternative it is, as JSON.
 template <class Variant>
 std::string alternative_content(const Variant& value) {
-  return std::visit([](const auto& alternative) { return describe_json(alternative); }, value);
+  std::string out;
+  Describer sink(out);
+  visit_in_place(value, [&](const auto& alternative) { walk(sink, alternative); });
+  return out;
 }
 
 // A hardware clock: it runs at its own rate and knows nothing of the true time.
@@ -48,11 +58,6 @@ struct LocalClock {
   }
 };
 
-// What a trace says of a crash that took writes with it which had not got to the disk.
-inline std::string writes_lost(std::uint64_t writes) {
-  return writes == 0 ? "" : std::to_string(writes) + (writes == 1 ? " write lost" : " writes lost");
-}
-
 // A client that reacts to crashes of others.
 template <class Client>
 concept HearsOfCrashes = requires(Client& client, NodeId node) {
@@ -61,7 +66,7 @@ concept HearsOfCrashes = requires(Client& client, NodeId node) {
 };
 
 template <Protocol P>
-class Cluster {
+class Cluster : public Members {
  public:
   using Out = Effects<P>;
   using Message = typename P::Message;
@@ -71,9 +76,7 @@ class Cluster {
   using Durable = typename DurableOf<P>::type;
 
   Cluster(NodeSet all, Setup setup, trace::Observer* observer)
-      : all_(std::move(all)), setup_(std::move(setup)), observer_(observer) {
-    base_ = all_.min().value;
-    contiguous_ = all_.runs().size() == 1;
+      : Members(std::move(all), observer), setup_(std::move(setup)) {
     nodes_.resize(all_.size());
     clients_.resize(all_.size());
     if constexpr (PreparesClients<P>) {
@@ -81,19 +84,8 @@ class Cluster {
       for (NodeId node : all_) clients_[i++] = P::client(node, setup_);
     }
     if constexpr (ReadsClock<P>) clocks_.resize(all_.size());
-    if (observer_) ghost_.emplace(all_.size(), observer_->wants_vectors());
   }
 
-  const NodeSet& all() const { return all_; }
-  std::uint32_t size() const { return all_.size(); }
-  NodeId id(std::size_t index) const {
-    if (contiguous_) return {base_ + static_cast<std::uint32_t>(index)};
-    return *std::next(all_.begin(), static_cast<std::ptrdiff_t>(index));
-  }
-  std::uint32_t index(NodeId node) const {
-    if (contiguous_) return node.value - base_;
-    return static_cast<std::uint32_t>(std::distance(all_.begin(), std::ranges::find(all_, node)));
-  }
   bool is_server(std::size_t index) const { return HasServer<P> && index == 0; }
   P& node(std::size_t index) { return nodes_[index]; }
   const P& node(std::size_t index) const { return nodes_[index]; }
@@ -101,15 +93,6 @@ class Cluster {
   const Client& client(std::size_t index) const { return clients_[index]; }
   // Of protocols that read it.
   LocalClock& clock(std::size_t index) { return clocks_[index]; }
-  trace::Observer* observer() { return observer_; }
-  std::optional<Ghost>& ghost() { return ghost_; }
-
-  struct Input {
-    trace::Kind kind;
-    std::optional<NodeId> from = {};
-    std::optional<std::uint64_t> message = {};
-    std::optional<std::uint64_t> cause = {};
-  };
 
   // Runs one handler. `describe(item)` says what came in, and is called only if somebody observes. Returns
   // the id of the first message that leaves, 0 if nobody observes; the effects are in `out`.
@@ -129,37 +112,16 @@ class Cluster {
   template <class Describe, class Handler>
   [[gnu::noinline]] std::uint64_t observed_step(Out& out, std::uint32_t index, Ticks now, const Input& input,
                                                 Describe&& describe, Handler&& handler) {
-    out.clear();
-    trace::Step step = {.at = now, .kind = input.kind, .node = id(index), .from = input.from};
-    ghost_->begin(step, index, input.message);
-    if (input.cause) step.cause = input.cause;
-    describe(step.input);
-    const bool contents = observer_->wants_contents();
-    const std::optional<P> before = contents ? std::optional<P>(nodes_[index]) : std::nullopt;
+    begin_observed(out, index, now, input);
+    describe(step_.input);
     tell_time(index, now);
     try {
       handler(nodes_[index], out);
     } catch (const InvariantViolation&) {
-      observer_->see(step);  // the trace shows the step that broke the rule
+      observer_->see(step_);  // the trace shows the step that broke the rule
       throw;
     }
-    const std::uint64_t first = ghost_->last_message() + 1;
-    for (const auto& send : out.sends) {
-      const std::uint64_t message = ghost_->send(step);
-      step.sends.push_back({send.to, message, {std::string(alternative_name(send.message)), {}}});
-      if (contents) step.sends.back().what.content = alternative_content(send.message);
-    }
-    for (const auto& event : out.events)
-      step.events.push_back({std::string(alternative_name(event)), alternative_content(event)});
-    for (const std::string_view note : out.notes) step.notes.emplace_back(note);
-    if (contents) {
-      step.changed = input.kind == trace::Kind::start || input.kind == trace::Kind::recover
-                         ? describe_json(nodes_[index])
-                         : describe_change(*before, nodes_[index]);
-    }
-    last_step_ = step.number;
-    observer_->see(step);
-    return first;
+    return end_observed(out, index);
   }
 
   std::uint64_t start(Out& out, std::uint32_t index, Ticks now) {
@@ -218,7 +180,7 @@ class Cluster {
           item.content = alternative_content(command);
         },
         [&](P& node, Out& effects) {
-          std::visit([&](const auto& which) { node.on_command(effects, which); }, command);
+          visit_in_place(command, [&](const auto& which) { node.on_command(effects, which); });
         });
   }
 
@@ -254,48 +216,39 @@ class Cluster {
   template <class Stamp>
   std::uint64_t tell(std::uint32_t index, NodeId to, Ticks now, Stamp& stamp) {
     if constexpr (StampsApplication<P>) stamp = nodes_[index].on_tell();
-    if (!observer_) return 0;
-    trace::Step step = {.at = now, .kind = trace::Kind::tell, .node = id(index)};
-    ghost_->begin(step, index, {});
-    step.sends.push_back({to, ghost_->send(step), {"application", {}}});
-    observer_->see(step);
-    return step.sends.back().id;
+    return show_tell(index, to, now);
   }
 
   template <class Stamp>
   void hear(std::uint32_t index, NodeId from, Ticks now, const Stamp& stamp, std::uint64_t message) {
     if constexpr (StampsApplication<P>) nodes_[index].on_hear(stamp);
-    if (!observer_) return;
-    trace::Step step = {.at = now, .kind = trace::Kind::hear, .node = id(index), .from = from};
-    ghost_->begin(step, index, message);
-    step.input.type = "application";
-    observer_->see(step);
+    show_hear(index, from, now, message);
   }
-
-  // What befalls a node from outside, without a handler.
-  void befall(trace::Kind kind, std::uint32_t index, Ticks now, std::string what = {}) {
-    if (!observer_) return;
-    trace::Step step = {.at = now, .kind = kind, .node = id(index)};
-    ghost_->begin(step, index, {});
-    step.input.type = std::move(what);
-    observer_->see(step);
-  }
-
-  // What befalls links or messages.
-  void befall_links(trace::Kind kind, Ticks now, trace::Item what,
-                    std::optional<std::uint64_t> message = {}) {
-    if (!observer_) return;
-    trace::Step step = {.at = now, .kind = kind, .message = message};
-    ghost_->begin_linkwise(step);
-    step.input = std::move(what);
-    observer_->see(step);
-  }
-
-  std::uint64_t last_step() const { return last_step_; }
 
  private:
   void tell_time(std::uint32_t index, Ticks now) {
     if constexpr (ReadsClock<P>) nodes_[index].on_clock(clocks_[index].reading(now));
+  }
+
+  // Before and after the handler of an observed step: these are the same for all handlers, and compiled once.
+  [[gnu::noinline]] void begin_observed(Out& out, std::uint32_t index, Ticks now, const Input& input) {
+    out.clear();
+    begin_step(index, now, input);
+    before_.reset();
+    if (observer_->wants_contents()) before_.emplace(nodes_[index]);
+  }
+  [[gnu::noinline]] std::uint64_t end_observed(const Out& out, std::uint32_t index) {
+    const std::uint64_t first = ghost_->last_message() + 1;
+    for (const auto& send : out.sends)
+      note_send(send.to, alternative_name(send.message),
+                before_ ? alternative_content(send.message) : std::string());
+    for (const auto& event : out.events) note_event(alternative_name(event), alternative_content(event));
+    show_step(out.notes, before_ ? changed(nodes_[index]) : std::string());
+    return first;
+  }
+  std::string changed(const P& node) const {
+    const bool anew = step_.kind == trace::Kind::start || step_.kind == trace::Kind::recover;
+    return anew ? describe_json(node) : describe_change(*before_, node);
   }
 
   [[gnu::noinline]] std::uint64_t deliver_observed(Out& out, std::uint32_t index, Ticks now, NodeId from,
@@ -307,20 +260,15 @@ class Cluster {
           if (observer_->wants_contents()) item.content = alternative_content(message);
         },
         [&](P& node, Out& effects) {
-          std::visit([&](const auto& which) { node.on_message(effects, from, which); }, message);
+          visit_in_place(message, [&](const auto& which) { node.on_message(effects, from, which); });
         });
   }
 
-  NodeSet all_;
   Setup setup_;
-  trace::Observer* observer_;
-  std::uint32_t base_ = 0;
-  bool contiguous_ = true;
   std::vector<P> nodes_;
   std::vector<Client> clients_;
   std::vector<LocalClock> clocks_;
-  std::optional<Ghost> ghost_;
-  std::uint64_t last_step_ = 0;
+  std::optional<P> before_;  // what the node was before the step, if the observer wants to know
 };
 
 template <class P>

@@ -1,6 +1,6 @@
 // The stage of one protocol.
 #pragma once
-#include <deque>
+#include <vector>
 
 #include "sim/cluster.hpp"
 #include "sim/stage.hpp"
@@ -167,7 +167,7 @@ class StageOf : public Stage {
     if (coins_[i].empty()) return "the node has not asked for a coin";
     if (face >= coins_[i].front())
       return "the coin shows 0 to " + std::to_string(coins_[i].front() - 1) + " only";
-    coins_[i].pop_front();
+    coins_[i].erase(coins_[i].begin());
     settle(i, cluster_.toss(out_, i, now(), face));
     return {};
   }
@@ -325,7 +325,7 @@ class StageOf : public Stage {
     return bounces_at_once_ || is_up(flight.to) || (HearsBounces<P> && is_up(flight.from));
   }
 
-  typename std::deque<Flight>::iterator find(std::deque<Flight>& list, const Which& which) const {
+  typename std::vector<Flight>::iterator find(std::vector<Flight>& list, const Which& which) const {
     const auto fits = [&](const Flight& flight) {
       return flight.from == which.from && flight.to == which.to &&
              alternative_name(flight.message) == which.type &&
@@ -338,7 +338,7 @@ class StageOf : public Stage {
     return found != list.end() ? found : std::ranges::find_if(list, fits);
   }
 
-  typename std::deque<Word>::iterator find_word(const Which& which) {
+  typename std::vector<Word>::iterator find_word(const Which& which) {
     if (which.type != application) return words_.end();
     const auto fits = [&](const Word& word) { return word.from == which.from && word.to == which.to; };
     const auto found =
@@ -397,14 +397,14 @@ class StageOf : public Stage {
   void write(std::uint32_t i, Durable state) {
     constexpr std::size_t most_unsynced = 64;  // more writes are never on their way to a disk
     written_[i].push_back(std::move(state));
-    if (written_[i].size() > most_unsynced) written_[i].pop_front();
+    if (written_[i].size() > most_unsynced) written_[i].erase(written_[i].begin());
   }
 
   void stop(std::uint32_t i, typename P::Timer timer) {
     std::erase_if(timers_, [&](const Running& r) { return r.node == i && r.timer == timer; });
   }
 
-  void deliver(typename std::deque<Flight>::iterator next) {
+  void deliver(typename std::vector<Flight>::iterator next) {
     const Flight flight = std::move(*next);
     flights_.erase(next);
     const std::uint32_t to = cluster_.index(flight.to);
@@ -425,12 +425,12 @@ class StageOf : public Stage {
 
   Cluster<P> cluster_;
   std::vector<bool> crashed_;
-  std::vector<std::deque<Durable>> written_;  // per node: what it persisted, the oldest first
-  std::vector<std::deque<unsigned>> coins_;   // per node: the faces of the coins it asked for
-  std::deque<Flight> flights_;                // in the order of sending
-  std::deque<Flight> returning_;              // lost at a node that was down
-  std::deque<Word> words_;                    // of the application, under way
-  std::vector<Running> timers_;               // in the order of starting
+  std::vector<std::vector<Durable>> written_;  // per node: what it persisted, the oldest first
+  std::vector<std::vector<unsigned>> coins_;   // per node: the faces of the coins it asked for
+  std::vector<Flight> flights_;                // in the order of sending
+  std::vector<Flight> returning_;              // lost at a node that was down
+  std::vector<Word> words_;                    // of the application, under way
+  std::vector<Running> timers_;                // in the order of starting
   Effects<P> out_;
   bool bounces_at_once_ = true;
   std::optional<Ticks> time_;

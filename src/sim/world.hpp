@@ -4,18 +4,18 @@
 // then links heal, standing nodes go on, crashed ones come back, and the clients must all be served.
 #pragma once
 #include <array>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <deque>
+#include <map>
 #include <memory>
 
 #include "sim/cluster.hpp"
+#include "sim/conditions.hpp"
 #include "sim/event_queue.hpp"
-#include "sim/options.hpp"
 
 namespace conclave::sim {
 
 template <Protocol P>
-class World {
+class World : Conditions {
  public:
   using Out = Effects<P>;
   using Message = typename P::Message;
@@ -25,25 +25,13 @@ class World {
   using AppStamp = typename AppStampOf<P>::type;
 
   World(const Options& options, const Setup& setup, trace::Observer* observer)
-      : options_(options),
+      : Conditions(options, {.assumes = P::assumes, .in_rounds = InRounds<P>, .has_server = HasServer<P>}),
         cluster_(options.members ? *options.members : members_for<P>(options.nodes), setup, observer) {
     flags_.resize(cluster_.size());
     content_.resize(cluster_.size(), true);
     planned_.resize(cluster_.size());
     if (options_.ranked || InRounds<P>) rank_bits_ = 2;
-    if (options_.faults.unsynced && options_.sync_ticks == 0) options_.sync_ticks = 5;
-    fifo_ = P::assumes.links == Links::reliable_fifo && !options.break_fifo;
-    lossy_ = P::assumes.links == Links::lossy;
-    if (options.script) {
-      for (const Action& action : *options.script) {
-        if (action.concerns_message()) scripted_[{action.node.value, action.nth}].push_back(action);
-      }
-    }
-    const bool fixed = options.delay.is_fixed();
-    if (fixed) fixed_delay_ = options.delay.usual.least;
-    swift_ = plain_links_ = options.delay.per_link.empty() && options.delay.per_message.empty() &&
-                            (fixed || !fifo_) && !options.faults.touches_messages() && scripted_.empty();
-    if (!fixed || options.faults.any() || options.script) sent_.resize(cluster_.size());
+    if (!fixed_delay_ || options.faults.any() || options.script) sent_.resize(cluster_.size());
   }
 
   Report run() {
@@ -63,25 +51,12 @@ class World {
   void begin() {
     begun_ = true;
     if (cluster_.observer()) cluster_.observer()->begin(header_);
-    report_.window = options_.script ? Ticks{} : options_.faults.any() ? fault_window(options_) : Ticks{};
+    set_window();
     if constexpr (ReadsClock<P>) set_clocks();
     for (std::uint32_t i = 0; i < cluster_.size(); ++i) settle(i, cluster_.start(out_, i, now_));
-    if (options_.script) {
-      for (const Action& action : *options_.script) {
-        if (!action.concerns_message()) schedule(action);
-      }
-      // Whatever the script broke is mended after its last action: the second act.
-      for (const Action& action : *options_.script) report_.window = std::max(report_.window, action.at);
-    } else {
-      const CrashPlan crashes = {P::assumes.crashes == Crashes::stop, options_.most_crashes};
-      Script plan = plan_faults(options_.faults, cluster_.all(), report_.window, options_.seed, crashes);
-      for (Action& action : plan) {
-        // In rounds the moment that matters is the broadcast with which one begins.
-        if (InRounds<P> && action.what == Action::What::crash)
-          action.at.count -= action.at.count % round_length;
-        schedule(action);
-      }
-      for (const std::uint32_t i : starters()) {
+    for (const Action& action : planned_actions(cluster_.all())) schedule(action);
+    if (!options_.script) {
+      for (const std::uint32_t i : starters(cluster_.size())) {
         cluster_.client(i).wishes = options_.entries;
         account(i);
         plan_client(i);
@@ -94,11 +69,7 @@ class World {
     if (options_.faults.any() || options_.script)
       push(report_.window.count + 1, Rank::other, {.kind = Event::Kind::heal_all});
     if constexpr (InRounds<P>) push(0, Rank::other, {.kind = Event::Kind::round});
-    // For protocols that never come to rest: long after everybody should have been served.
-    Ticks patience = {1000 * (1 + fault_window(options_).count) +
-                      1000ull * options_.nodes * std::max<std::uint64_t>(1, options_.delay.usual.mean())};
-    if (options_.patience.count > 0) patience = options_.patience;
-    deadline_ = report_.window + (options_.until.count > 0 ? options_.until : patience);
+    set_deadline();
   }
 
   void set_header(trace::Header header) {
@@ -131,9 +102,6 @@ class World {
 
   enum Flag : std::uint8_t { crashed = 1, paused = 2 };
 
-  // What comes first at equal times, in a world that ranks.
-  enum class Rank : std::uint8_t { crash, delivery, timer, other };
-
   struct RunningTimer {
     Timer timer;
     std::uint32_t generation;
@@ -155,18 +123,12 @@ class World {
     std::vector<Event> backlog;       // of a paused node
     std::deque<std::uint64_t> holds;  // of scripted requests
     std::optional<Durable> durable;
-    std::deque<Unsynced> unsynced;
+    std::vector<Unsynced> unsynced;
     std::uint64_t synced_at = 0;
     std::uint64_t draws = 0;
     std::uint32_t incarnation = 0;
     bool down_forever = false;
     std::optional<Action> dying;  // in the middle of the next step
-  };
-
-  struct Cut {
-    Action::Cut kind;
-    NodeSet group;
-    NodeId bridge;
   };
 
   Extra& extra(std::uint32_t i) {
@@ -237,7 +199,7 @@ class World {
         if (event.kind == Event::Kind::message) bounce(event);
       }
       if (event.kind == Event::Kind::message || event.kind == Event::Kind::application)
-        lose(event.id, "receiver is down");
+        lose(cluster_, event.id, "receiver is down");
       return;
     }
     extra(event.node).backlog.push_back(std::move(event));
@@ -301,29 +263,18 @@ class World {
     });
   }
 
-  [[gnu::noinline]] std::uint64_t usual_delay(std::uint32_t from) {
-    return options_.delay.usual.sample(Draw(options_.seed, Purpose::delay, from, ++sent_[from]));
-  }
-
   [[gnu::noinline]] void route_with_care(Event event) {
     const std::uint64_t nth = ++sent_[event.from];
     const NodeId from = cluster_.id(event.from);
-    std::uint64_t delay = sample_delay(event.from, event.node, nth);
-    if (!options_.delay.per_message.empty()) {
-      const auto found = options_.delay.per_message.find(
-          std::tuple(std::string(alternative_name(event.message)), from, cluster_.id(event.node)));
-      if (found != options_.delay.per_message.end())
-        delay = found->second.sample(Draw(options_.seed, Purpose::delay, event.from, nth));
-    }
+    std::uint64_t delay =
+        delay_of(event.from, from, cluster_.id(event.node), alternative_name(event.message), nth);
     bool keep_order = fifo_;
     for (const Action& fault : message_faults(from, nth)) {
-      if (options_.record) report_.done.push_back(fault);
+      record(fault);
       switch (fault.what) {
-        case Action::What::lose: return lose(event.id, "on the way");
+        case Action::What::lose: return lose(cluster_, event.id, "on the way");
         case Action::What::duplicate: {
-          ++report_.duplicated;
-          if (cluster_.ghost()) cluster_.ghost()->copy(event.id);
-          cluster_.befall_links(trace::Kind::duplicate, now_, {"duplicate", {}}, event.id);
+          duplicate(cluster_, event.id);
           Event again = event;
           transmit(std::move(again), delay + static_cast<std::uint64_t>(fault.amount), false);
           break;
@@ -340,17 +291,14 @@ class World {
   }
 
   void transmit(Event event, std::uint64_t delay, bool keep_order) {
-    if (is_cut(cluster_.id(event.from), cluster_.id(event.node))) {
-      if (lossy_) return lose(event.id, "cut off");
+    if (!cuts_.empty() && is_cut(cluster_.id(event.from), cluster_.id(event.node))) {
+      if (lossy_) return lose(cluster_, event.id, "cut off");
       ++report_.held_back;
       held_.push_back(std::move(event));
       return;
     }
     std::uint64_t at = within_round(now_.count + delay);
-    if (keep_order) {
-      std::uint64_t& last = last_arrival_[std::uint64_t{event.from} << 32 | event.node];
-      at = last = std::max(last, at);
-    }
+    if (keep_order) at = after_earlier(event.from, event.node, at);
     push(at, Rank::delivery, std::move(event));
   }
 
@@ -423,10 +371,6 @@ class World {
         push(model.wander_every.count, Rank::other, {.node = i, .kind = Event::Kind::wander, .id = 2});
     }
   }
-  std::int64_t drawn_ppb(std::uint32_t i, std::uint64_t nth, std::int64_t most) const {
-    const auto width = static_cast<std::uint64_t>(2 * most + 1);
-    return static_cast<std::int64_t>(Draw(options_.seed, Purpose::clock, i, nth).below(width)) - most;
-  }
   void wander(std::uint32_t i) {
     if constexpr (ReadsClock<P>) {
       const ClockModel& model = options_.clocks;
@@ -438,75 +382,10 @@ class World {
   }
 
   std::uint64_t sample_delay(std::uint32_t from, std::uint32_t to, std::uint64_t nth) const {
-    const Delay& delay = options_.delay.on(cluster_.id(from), cluster_.id(to));
-    if (delay.shape == Delay::Shape::fixed) return delay.least;
-    return delay.sample(Draw(options_.seed, Purpose::delay, from, nth));
-  }
-
-  // The faults that befall the nth message of a node: from the script, or drawn.
-  std::vector<Action> message_faults(NodeId from, std::uint64_t nth) {
-    if (options_.script) {
-      const auto found = scripted_.find({from.value, nth});
-      return found == scripted_.end() ? std::vector<Action>{} : found->second;
-    }
-    std::vector<Action> faults;
-    if (!options_.faults.touches_messages() || now_ > report_.window) return faults;
-    const auto happens = [&](double rate, Purpose purpose) {
-      return rate > 0 && Draw(options_.seed, purpose, from.value, nth).chance(rate);
-    };
-    const auto longer = [&](Purpose purpose) {
-      const std::uint64_t most = 20 * std::max<std::uint64_t>(1, options_.delay.usual.mean());
-      return static_cast<std::int64_t>(Draw(~options_.seed, purpose, from.value, nth).between(1, most));
-    };
-    const Faults& rates = options_.faults;
-    if (happens(rates.loss, Purpose::loss))
-      faults.push_back({.what = Action::What::lose, .node = from, .nth = nth});
-    if (happens(rates.duplicate, Purpose::duplication))
-      faults.push_back({.what = Action::What::duplicate,
-                        .node = from,
-                        .amount = longer(Purpose::duplication),
-                        .nth = nth});
-    if (happens(rates.slow, Purpose::slowness))
-      faults.push_back(
-          {.what = Action::What::slow, .node = from, .amount = longer(Purpose::slowness), .nth = nth});
-    if (happens(rates.reorder, Purpose::reorder))
-      faults.push_back(
-          {.what = Action::What::reorder, .node = from, .amount = longer(Purpose::reorder), .nth = nth});
-    return faults;
-  }
-
-  bool is_cut(NodeId from, NodeId to) const {
-    for (const Cut& cut : cuts_) {
-      const bool from_inside = cut.group.contains(from);
-      if (from_inside == cut.group.contains(to)) continue;
-      if (cut.kind == Action::Cut::one_way && !from_inside) continue;
-      if (cut.kind == Action::Cut::bridge && (cut.bridge == from || cut.bridge == to)) continue;
-      return true;
-    }
-    return false;
-  }
-
-  void lose(std::uint64_t id, const char* why) {
-    ++report_.lost;
-    if (cluster_.ghost()) cluster_.ghost()->drop(id);
-    cluster_.befall_links(trace::Kind::lose, now_, {why, {}}, id);
+    return Conditions::sample_delay(from, cluster_.id(from), cluster_.id(to), nth);
   }
 
   // Clients.
-
-  // Those that act by themselves.
-  std::vector<std::uint32_t> starters() const {
-    std::vector<std::uint32_t> some;
-    for (std::uint32_t i = 0; i < cluster_.size() && options_.entries > 0; ++i) {
-      if (!cluster_.is_server(i)) some.push_back(i);
-    }
-    if (options_.starters == 0 || options_.starters >= some.size()) return some;
-    const auto lot = [&](std::uint32_t i) { return Draw(options_.seed, Purpose::plan, 7, i).bits(); };
-    std::ranges::sort(some, {}, lot);
-    some.resize(options_.starters);
-    std::ranges::sort(some);
-    return some;
-  }
 
   bool stays_down(std::uint32_t i) {
     return (flags_[i] & crashed) && (P::assumes.crashes == Crashes::stop || extra(i).down_forever);
@@ -518,10 +397,6 @@ class World {
     if (content == static_cast<bool>(content_[i])) return;
     content_[i] = content;
     discontent_ += content ? std::uint64_t(-1) : 1;
-  }
-
-  std::uint64_t hold_of(std::uint32_t i, std::uint64_t request) const {
-    return options_.hold.sample(Draw(options_.seed, Purpose::hold, i, request));
   }
 
   [[gnu::noinline]] void plan_client(std::uint32_t i) {
@@ -549,11 +424,10 @@ class World {
     if (!command) return;
     const bool asks = !cluster_.client(i).holding();
     if (asks && options_.record)
-      report_.done.push_back(
-          {.what = Action::What::wish,
-           .at = now_,
-           .node = cluster_.id(i),
-           .amount = static_cast<std::int64_t>(hold_of(i, cluster_.client(i).requests + 1))});
+      record({.what = Action::What::wish,
+              .at = now_,
+              .node = cluster_.id(i),
+              .amount = static_cast<std::int64_t>(hold_of(i, cluster_.client(i).requests + 1))});
     settle(i, cluster_.command(out_, i, now_, *command));
     account(i);
     plan_client(i);
@@ -562,21 +436,11 @@ class World {
 
   // Some requests are followed by a word to somebody else: that is how one request happens before another.
   [[gnu::noinline]] void chat(std::uint32_t i) {
-    const std::uint64_t nth = cluster_.client(i).requests;
-    if (!Draw(options_.seed, Purpose::chatter, i, 2 * nth).chance(options_.chatter)) return;
-    const std::uint32_t first = HasServer<P> ? 1 : 0;
-    const std::uint32_t others = cluster_.size() - first;
-    if (others < 2) return;
-    auto to = first + static_cast<std::uint32_t>(
-                          Draw(options_.seed, Purpose::chatter, i, 2 * nth + 1).below(others - 1));
-    if (to >= i) ++to;
-    tell(i, to);
+    if (const auto to = listener(i, cluster_.client(i).requests, cluster_.size())) tell(i, *to);
   }
 
   void tell(std::uint32_t from, std::uint32_t to) {
-    if (options_.record)
-      report_.done.push_back(
-          {.what = Action::What::tell, .at = now_, .node = cluster_.id(from), .to = cluster_.id(to)});
+    record({.what = Action::What::tell, .at = now_, .node = cluster_.id(from), .to = cluster_.id(to)});
     ++report_.application_messages;
     AppStamp stamp{};
     const std::uint64_t id = cluster_.tell(from, cluster_.id(to), now_, stamp);
@@ -651,7 +515,7 @@ class World {
     Extra& node = extra(i);
     if (event.id != node.incarnation) return;  // the crash took it
     Unsynced oldest = std::move(node.unsynced.front());
-    node.unsynced.pop_front();
+    node.unsynced.erase(node.unsynced.begin());
     if (oldest.durable) node.durable = std::move(oldest.durable);
     for (auto& send : oldest.sends) route(i, send, oldest.first_id == 0 ? 0 : oldest.first_id++);
   }
@@ -674,7 +538,7 @@ class World {
       return;
     }
     --actions_left_;
-    if (options_.record && !by_application) report_.done.push_back(action);
+    if (!by_application) record(action);
     switch (action.what) {
       case Action::What::wish: return wish(i, static_cast<std::uint64_t>(action.amount));
       case Action::What::tell:
@@ -745,7 +609,7 @@ class World {
       if (last.group.contains(send.to)) {
         route(i, send, first_id);
       } else {
-        lose(first_id, "the sender crashed");
+        lose(cluster_, first_id, "the sender crashed");
       }
       first_id += stride;
     }
@@ -835,26 +699,17 @@ class World {
     for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
       if (!(flags_[i] & crashed) && !cluster_.client(i).content()) report_.content = false;
     }
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((report_.sent[std::string(type_name<std::variant_alternative_t<I, Message>>)] = counts_[I],
-        report_.messages += counts_[I]),
-       ...);
-    }
-    (std::make_index_sequence<std::variant_size_v<Message>>{});
+    count_messages(alternative_names<Message>, counts_);
     if (cluster_.observer())
       cluster_.observer()->end({.at = now_, .quiet = report_.quiet, .broken = report_.broken});
     return std::move(report_);
   }
 
-  Options options_;
   Cluster<P> cluster_;
   trace::Header header_;
   bool begun_ = false;
-  Ticks now_ = {};
-  Ticks deadline_ = {};
   EventQueue<Event> queue_;
   Out out_;
-  Report report_;
   std::array<std::uint64_t, std::variant_size_v<Message>> counts_{};
   std::vector<std::uint8_t> flags_;    // per node: crashed, paused
   std::vector<std::uint8_t> content_;  // per node: its client wants nothing
@@ -865,23 +720,10 @@ class World {
   std::uint64_t round_end_ = round_length;
   std::vector<std::unique_ptr<Extra>> extras_;
   std::uint64_t discontent_ = 0;  // clients that still want something
-  // Links.
-  bool plain_links_ = true;  // one delay for all, no order to keep, no faults: the fast path
-  bool swift_ = true;        // and nothing is cut
-  std::optional<std::uint64_t> fixed_delay_;
-  bool fifo_ = false;
-  bool lossy_ = false;
-  std::vector<std::uint64_t> sent_;  // per node, if anything is drawn for messages or links are cut
-  std::vector<Cut> cuts_;
-  std::vector<Event> held_;
-  boost::unordered_flat_map<std::uint64_t, std::uint64_t> last_arrival_;  // per link, to keep its order
+  std::vector<Event> held_;       // by a cut
   // Application messages under way.
-  boost::unordered_flat_map<std::uint32_t, AppStamp> stamps_;
+  std::map<std::uint32_t, AppStamp> stamps_;
   std::uint32_t unobserved_tells_ = 0;
-  // The script, or what was planned from the seed.
-  std::vector<Action> actions_;
-  std::uint64_t actions_left_ = 0;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Action>> scripted_;  // by node and message
 };
 
 }  // namespace conclave::sim
