@@ -28,13 +28,17 @@ void compare_with_a_map(bool numbered, std::uint32_t count) {
     const auto [place, fresh] = known.try_emplace(print, i);
     const auto [number, added] = set.insert(print.data(), i);
     ASSERT_EQ(added, fresh);
-    if (numbered || added) ASSERT_EQ(number, place->second);
+    if (numbered || added) {
+      ASSERT_EQ(number, place->second);
+    }
   }
   EXPECT_EQ(set.size(), known.size());
   for (const auto& [print, number] : known) {
     const auto [found, added] = set.insert(print.data(), 0);
     ASSERT_FALSE(added);
-    if (numbered) ASSERT_EQ(found, number);
+    if (numbered) {
+      ASSERT_EQ(found, number);
+    }
   }
 }
 
@@ -62,7 +66,9 @@ TEST(PrintSet, IsHardlyLargerThanWhatItHolds) {
     const Print print = {static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32),
                          static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32)};
     set.insert(print.data(), 0);
-    if (count > 20'000 && count % 1'000 == 0) ASSERT_LT(set.bytes(), 32 * count) << count;
+    if (count > 20'000 && count % 1'000 == 0) {
+      ASSERT_LT(set.bytes(), 32 * count) << count;
+    }
   }
 }
 

@@ -25,8 +25,12 @@ struct Order {
   // What the one who signs in this place of the chain puts its name to.
   std::string text(std::size_t place) const {
     std::string out = "order " + std::to_string(value);
-    for (std::size_t i = 0; i < place; ++i)
-      out += " " + std::to_string(chain[i].signer.value) + ":" + chain[i].signature;
+    for (std::size_t i = 0; i < place; ++i) {
+      out += ' ';
+      out += std::to_string(chain[i].signer.value);
+      out += ':';
+      out += chain[i].signature;
+    }
     return out;
   }
 
