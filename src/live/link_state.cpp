@@ -1,0 +1,125 @@
+#include "live/link_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/ensure.hpp"
+#include "core/random.hpp"
+
+namespace conclave::live {
+
+bool LinkState::send(ByteView payload) {
+  ensure(payload.size() <= limits_.message_bytes, "a message keeps to the bound of its link");
+  if (window_.bytes() + data_head_bytes + payload.size() > limits_.queue_bytes) {
+    give_up();
+    return false;
+  }
+  window_.push(peer_.received, payload);
+  settle_ack();
+  return true;
+}
+
+void LinkState::give_up() {
+  window_.clear();
+  ++stream_;
+}
+
+bool LinkState::retired(std::uint64_t incarnation) const {
+  return std::ranges::find(retired_, incarnation) != retired_.end();
+}
+
+void LinkState::retire(std::uint64_t incarnation) { retired_[oldest_retired_++ % remembered] = incarnation; }
+
+std::expected<void, Refusal> LinkState::admit(const Hello& ours, const Hello& theirs, bool connected) const {
+  if (retired(theirs.incarnation))
+    return std::unexpected(Refusal{RefusalCode::superseded, "a later process with this id was met since"});
+  if (theirs.incarnation != peer_.incarnation && connected)
+    return std::unexpected(Refusal{RefusalCode::duplicate_id, "another process with this id is connected"});
+  // A handshake that was delayed on its way and overtaken by a later one speaks of the past.
+  if (theirs.incarnation == peer_.incarnation && theirs.attempt <= attempt_)
+    return std::unexpected(Refusal{RefusalCode::superseded, "a later connection was made since"});
+  if (ours.stream != stream_)
+    return std::unexpected(Refusal{RefusalCode::busy, "the queue overflowed during the handshake"});
+  return {};
+}
+
+std::expected<LinkState::Meeting, Refusal> LinkState::meet(const Hello& ours, const Hello& theirs,
+                                                           bool connected) {
+  if (const auto fine = admit(ours, theirs, connected); !fine) return std::unexpected(fine.error());
+  Meeting meeting;
+  meeting.new_incarnation = theirs.incarnation != peer_.incarnation;
+  if (meeting.new_incarnation) {
+    meeting.former = peer_.incarnation;
+    // What was queued before anybody was met is for whoever comes first.
+    if (meeting.former != 0) {
+      meeting.dropped = window_.messages();
+      window_.clear();
+      retire(meeting.former);
+    }
+    peer_ = {.incarnation = theirs.incarnation, .stream = theirs.stream};
+  }
+  if (const auto resumed = resume(theirs, meeting); !resumed) return std::unexpected(resumed.error());
+  attempt_ = theirs.attempt;
+  settle_ack();  // our hello has told
+  return meeting;
+}
+
+std::expected<void, Refusal> LinkState::resume(const Hello& theirs, Meeting& meeting) {
+  if (theirs.stream < peer_.stream)
+    return std::unexpected(Refusal{RefusalCode::out_of_order,
+                                   fmt::format("stream {} after stream {}", theirs.stream, peer_.stream)});
+  if (theirs.stream > peer_.stream) {
+    meeting.peer_gave_up = true;
+    peer_.stream = theirs.stream;
+    peer_.received = 0;
+  }
+  const bool speaks_of_this = theirs.knows.incarnation == incarnation_ && theirs.knows.stream == stream_;
+  const std::uint64_t received = speaks_of_this ? theirs.knows.received : 0;
+  if (!window_.acknowledge(received))
+    return std::unexpected(Refusal{RefusalCode::out_of_order,
+                                   fmt::format("message {} is acknowledged and was never sent", received)});
+  if (window_.first_unacknowledged() > received + 1) {
+    meeting.peer_forgot = true;
+    meeting.dropped += window_.messages();
+    give_up();
+  }
+  meeting.sent_again = window_.rewind();
+  return {};
+}
+
+std::expected<LinkState::Arrival, Refusal> LinkState::on_data(const Data& data) {
+  if (const auto fine = on_received(data.received); !fine) return std::unexpected(fine.error());
+  ++owed_messages_;
+  owed_bytes_ += data.payload.size();
+  if (data.sequence <= peer_.received) {
+    ++duplicates_;
+    return Arrival::duplicate;
+  }
+  if (data.sequence != peer_.received + 1)
+    return std::unexpected(Refusal{RefusalCode::out_of_order, fmt::format("message {} after message {}",
+                                                                          data.sequence, peer_.received)});
+  peer_.received = data.sequence;
+  return Arrival::fresh;
+}
+
+std::expected<void, Refusal> LinkState::on_received(std::uint64_t received) {
+  if (window_.acknowledge(received)) return {};
+  return std::unexpected(Refusal{RefusalCode::out_of_order,
+                                 fmt::format("message {} is acknowledged and was never sent", received)});
+}
+
+std::array<std::byte, alive_bytes> LinkState::alive() {
+  settle_ack();
+  return alive_frame(peer_.received);
+}
+
+Redial::Duration Redial::next() {
+  const unsigned doublings = std::min(failures_++, 20u);
+  const Duration whole = std::min(most_, least_ * (std::int64_t{1} << doublings));
+  const auto half = static_cast<std::uint64_t>(whole.count() / 2);
+  const ScrambledBits draw(scramble(seed_ + scramble(++draws_)));
+  return whole / 2 + Duration(static_cast<std::int64_t>(draw.between(0, half)));
+}
+
+}  // namespace conclave::live

@@ -1,0 +1,33 @@
+// Who is in a group, and what all of them must agree on before they talk.
+#pragma once
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "core/node_id.hpp"
+
+namespace conclave::live {
+
+struct Address {
+  std::string host = {};
+  std::uint16_t port = 0;
+  bool operator==(const Address&) const = default;
+};
+std::string in_words(const Address& address);
+
+struct Peer {
+  NodeId id = {};
+  std::string host = {};
+  std::uint16_t port = 0;
+  Address address() const { return {host, port}; }
+};
+
+// SHA-256 over a line "id=host:port" for each, by ascending id: equal lists have equal digests, however they
+// were written down.
+std::string members_digest(std::vector<Peer> members);
+
+// What is wrong with the list, as a sentence; nothing if `self` can be one of them.
+std::string wrong_with(const std::vector<Peer>& members, NodeId self);
+
+}  // namespace conclave::live
