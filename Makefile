@@ -13,7 +13,7 @@ help:
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
 	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
-	@echo "make bench    simulator, elections, locks and the checker against peers and limits, in one run"
+	@echo "make bench    simulator, elections, locks, links and the checker against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
 
 run: build
@@ -49,11 +49,11 @@ asan:
 	@$(QUIET) "Building for AddressSanitizer" cmake --build build/asan -j $(JOBS)
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --progress -LE heavy
 
-# What runs threads: --seeds, --workers, and the locks over registers.
+# What runs threads: --seeds, --workers, the locks over registers, and the links' loops.
 tsan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
-	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads -j $(JOBS)
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults -j $(JOBS)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L sanitized_threads
 
 soak: build
@@ -68,10 +68,11 @@ fuzz:
 bench: build
 	@scripts/deps.sh bench
 	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
-	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench -j $(JOBS)
+	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench -j $(JOBS)
 	@build/bench/sim_bench
 	@build/bench/election_bench
 	@build/bench/register_bench
+	@build/bench/link_bench
 	@bench/checker.py
 
 format:

@@ -489,7 +489,10 @@ void Links::Loop::establish(Session& session) {
   Link& link = *find(handshake.theirs()->from);
   session.link = &link;
   const auto meeting = link.state.meet(handshake.ours(), *handshake.theirs(), link.session != nullptr);
-  if (!meeting) return refuse(session, meeting.error());
+  if (!meeting) {
+    session.outbox.clear();  // our proof, which would let the other side believe that it is in
+    return refuse(session, meeting.error());
+  }
   if (link.session) drop(*link.session, "replaced by a newer connection");
   session.phase = Phase::established;
   link.session = *std::ranges::find(sessions_, &session, &SessionPointer::get);
