@@ -61,6 +61,7 @@ struct Link {
   std::optional<Time> dial_at = {};       // unset while dialling, connected, or being dialled
   std::optional<Time> ack_at = {};
   std::uint64_t attempts = 0;
+  bool resolving = false;
   bool told_up = false;
   bool dirty = false;          // something waits for the end of this turn
   bool overflowed = false;     // … to be reported
@@ -331,14 +332,19 @@ void Links::Loop::dial(Link& link) {
   Error no_literal;
   const auto address = asio::ip::make_address(link.dialled.host, no_literal);
   if (!no_literal) return connect(session, {tcp::endpoint(address, link.dialled.port)});
-  resolver_.async_resolve(
-      link.dialled.host, std::to_string(link.dialled.port),
-      [this, weak = std::weak_ptr(session)](const Error& error, const tcp::resolver::results_type& found) {
-        const auto self = weak.lock();
-        if (!self || self->phase != Phase::connecting) return;
-        if (error) return drop(*self, error.message());
-        connect(self, std::vector<tcp::endpoint>(found.begin(), found.end()));
-      });
+  // One question at a time: a name service that does not answer must not be asked ever more.
+  if (std::exchange(link.resolving, true)) return drop(*session, "the name is still being resolved");
+  resolver_.async_resolve(link.dialled.host, std::to_string(link.dialled.port),
+                          [weak = weak_from_this(), of = std::weak_ptr(session), &link](
+                              const Error& error, const tcp::resolver::results_type& found) {
+                            const auto self = weak.lock();
+                            if (!self) return;
+                            link.resolving = false;
+                            const auto dialling = of.lock();
+                            if (!dialling || dialling->phase != Phase::connecting) return;
+                            if (error) return self->drop(*dialling, error.message());
+                            self->connect(dialling, {found.begin(), found.end()});
+                          });
 }
 
 void Links::Loop::connect(const SessionPointer& session, std::vector<tcp::endpoint> endpoints) {
@@ -563,6 +569,7 @@ void Links::Loop::dismiss(Session& session, const Refusal& refusal) {
   encode_refused(refusal, words);
   const ByteView piece = bytes_of(words);
   if (!tls_) session.connection->write({&piece, 1});
+  session.phase = Phase::parting;
   drop(session, "dismissed");
 }
 
@@ -583,9 +590,17 @@ void Links::Loop::detach(Session& session) {
 void Links::Loop::drop(Session& session, std::string_view why) {
   if (session.phase == Phase::gone) return;
   const Phase before = std::exchange(session.phase, Phase::gone);
-  if (session.link && before != Phase::parting)
-    say(before == Phase::established ? LogLevel::info : LogLevel::debug,
-        fmt::format("event=disconnected peer={} why={}", session.link->name(), in_quotes(why)));
+  const std::string reason = "why=" + in_quotes(why);
+  if (before == Phase::parting) {
+    // It was said why.
+  } else if (session.link) {
+    const LogLevel level = before == Phase::connecting    ? LogLevel::debug
+                           : before == Phase::established ? LogLevel::info
+                                                          : LogLevel::warning;
+    say(level, fmt::format("event=disconnected peer={} {}", session.link->name(), reason));
+  } else {
+    say_of_stranger(session, "event=stranger_left " + reason);
+  }
   if (before != Phase::parting) detach(session);
   if (session.connection) session.connection->close();
   session.connecting.reset();

@@ -111,7 +111,6 @@ LinkOptions options_of(const std::vector<std::string>& arguments) {
   options.key = "a key for tests";
   options.heartbeat = std::chrono::milliseconds(50);
   options.down_after = std::chrono::milliseconds(500);
-  options.handshake_time = std::chrono::milliseconds(500);
   options.redial_most = std::chrono::milliseconds(200);
   for (const auto& [id, address] : addresses_in(arguments[1]))
     options.members.push_back({id, address.host, address.port});
