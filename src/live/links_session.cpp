@@ -1,0 +1,231 @@
+// The life of a connection: handshake, messages, refusals, its end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "live/links_loop.hpp"
+#include "live/secrets.hpp"
+
+namespace conclave::live {
+
+namespace {
+
+constexpr auto parting_time = std::chrono::seconds(1);
+
+}  // namespace
+
+Standing Links::Loop::standing(const Link& link) const {
+  return {options_.incarnation, link.state.stream(), link.state.knows()};
+}
+
+void Links::Loop::on_ready(Session& session) {
+  const std::string binding = session.connection->binding();
+  if (session.side == Side::dialler) {
+    Link& link = *session.link;
+    session.handshake = Handshake::dial(terms_, options_.self, link.peer.id, standing(link), ++link.attempts,
+                                        fresh_nonce(), binding, session.outbox);
+    return write_out(session);
+  }
+  const auto of_peer = [this](NodeId id) { return standing(*find(id)); };
+  session.handshake = Handshake::accept(terms_, options_.self, of_peer, fresh_nonce(), binding);
+}
+
+std::size_t Links::Loop::on_bytes(Session& session, ByteView bytes) {
+  std::size_t done = 0;
+  while (session.phase == Phase::greeting || session.phase == Phase::established) {
+    const std::size_t most =
+        session.phase == Phase::greeting ? most_greeting_bytes : options_.limits.message_bytes + 16;
+    const auto frame = next_frame(bytes.subspan(done), most);
+    if (!frame) {
+      refuse(session, refusal_for(frame.error()));
+      break;
+    }
+    if (!*frame) break;
+    done += (*frame)->size;
+    on_frame(session, **frame);
+  }
+  if (session.phase == Phase::established) after_reading(*session.link);
+  return done;
+}
+
+void Links::Loop::on_frame(Session& session, const Frame& frame) {
+  if (frame.kind == FrameKind::refused) return on_refused(session, frame);
+  if (session.phase == Phase::greeting) return on_greeting(session, frame);
+  session.link->silence.heard();
+  switch (frame.kind) {
+    case FrameKind::data: return on_data(session, frame);
+    case FrameKind::alive: return on_alive(session, frame);
+    default: return refuse(session, {RefusalCode::garbage, "a frame of the handshake after its end"});
+  }
+}
+
+void Links::Loop::on_greeting(Session& session, const Frame& frame) {
+  const auto finished = session.handshake->on_frame(frame, session.outbox);
+  if (!finished) return refuse(session, finished.error());
+  if (*finished) return establish(session);
+  write_out(session);
+}
+
+void Links::Loop::on_refused(Session& session, const Frame& frame) {
+  const auto refusal = decode_refused(frame.body);
+  const std::string text =
+      refusal ? fmt::format("code={} text={}", enumerator_name(refusal->code), in_quotes(refusal->text))
+              : "text=\"refused for a reason that cannot be read\"";
+  if (session.link) {
+    count_refusal(*session.link, "refused by the peer: " + text);
+    say(LogLevel::warning, fmt::format("event=refused_by_peer peer={} {}", session.link->name(), text));
+  } else {
+    say_of_stranger(session, fmt::format("event=refused_by_stranger {}", text));
+  }
+  drop(session, "refused");
+}
+
+void Links::Loop::on_data(Session& session, const Frame& frame) {
+  Link& link = *session.link;
+  const auto data = decode_data(frame.body);
+  if (!data) return refuse(session, refusal_for(data.error()));
+  const auto arrival = link.state.on_data(*data);
+  if (!arrival) return refuse(session, arrival.error());
+  if (*arrival == LinkState::Arrival::duplicate) return;
+  ++link.status.delivered;
+  events_.message(link.peer.id, data->payload);
+}
+
+void Links::Loop::on_alive(Session& session, const Frame& frame) {
+  const auto received = decode_alive(frame.body);
+  if (!received) return refuse(session, refusal_for(received.error()));
+  if (const auto fine = session.link->state.on_received(*received); !fine) refuse(session, fine.error());
+}
+
+void Links::Loop::after_reading(Link& link) {
+  if (link.state.ack_is_due()) {
+    say_alive(link);
+  } else if (link.state.owes_ack() && !link.ack_at) {
+    link.ack_at = Clock::now() + options_.ack_delay;
+    wake_at(*link.ack_at);
+  }
+  if (link.was_congested && link.state.window().bytes() <= options_.limits.queue_bytes / 4) {
+    link.was_congested = false;
+    if (events_.drained) events_.drained(link.peer.id);
+  }
+}
+
+void Links::Loop::establish(Session& session) {
+  const Handshake& handshake = *session.handshake;
+  Link& link = *find(handshake.theirs()->from);
+  session.link = &link;
+  const auto meeting = link.state.meet(handshake.ours(), *handshake.theirs(), link.session != nullptr);
+  if (!meeting) {
+    session.outbox.clear();  // our proof, which would let the other side believe that it is in
+    return refuse(session, meeting.error());
+  }
+  if (link.session) drop(*link.session, "replaced by a newer connection");
+  session.phase = Phase::established;
+  link.session = *std::ranges::find(sessions_, &session, &SessionPointer::get);
+  link.dial_at.reset();
+  link.redial.succeeded();
+  link.silence.heard();
+  ++link.status.connects;
+  link.status.sent_again += meeting->sent_again;
+  count_door();
+  say(LogLevel::info,
+      fmt::format("event=connected peer={} address={} incarnation={} connects={} sent_again={}", link.name(),
+                  session.connection->remote(), link.state.knows().incarnation, link.status.connects,
+                  meeting->sent_again));
+  mark_dirty(link);
+  report(link, *meeting);
+}
+
+void Links::Loop::report(Link& link, const LinkState::Meeting& meeting) {
+  if (meeting.former != 0)
+    break_promise(link, fmt::format("restarted: incarnation {} became {}, {} messages were not acknowledged",
+                                    meeting.former, link.state.knows().incarnation, meeting.dropped));
+  if (meeting.peer_gave_up) break_promise(link, "the peer's queue was full: messages from it are lost");
+  if (meeting.peer_forgot)
+    break_promise(
+        link, fmt::format("the peer forgot what it had acknowledged: {} messages are lost", meeting.dropped));
+  if (meeting.new_incarnation || !link.told_up) {
+    link.told_up = true;
+    events_.up(link.peer.id, link.state.knows().incarnation);
+  }
+  // Our hello spoke of the stream before; only a new one can speak of this.
+  if (meeting.peer_forgot && link.session) drop(*link.session, "begins a new stream");
+}
+
+void Links::Loop::count_refusal(Link& link, std::string text) {
+  ++link.status.refusals;
+  link.status.last_refusal = std::move(text);
+}
+
+void Links::Loop::refuse(Session& session, const Refusal& refusal) {
+  if (session.phase == Phase::parting || session.phase == Phase::gone) return;
+  ++door_.refused;
+  const std::string text =
+      fmt::format("code={} text={}", enumerator_name(refusal.code), in_quotes(refusal.text));
+  if (session.link) {
+    count_refusal(*session.link, "refused by us: " + text);
+    say(LogLevel::warning, fmt::format("event=refused peer={} {}", session.link->name(), text));
+  } else {
+    say_of_stranger(session, "event=refused " + text);
+  }
+  const bool mid_message =
+      session.phase == Phase::established && !session.link->state.window().between_messages();
+  if (mid_message || !session.connection) return drop(session, "refused");
+  Bytes last_words = std::move(session.outbox);
+  encode_refused(refusal, last_words);
+  detach(session);
+  session.phase = Phase::parting;
+  session.deadline = Clock::now() + parting_time;
+  wake_at(session.deadline);
+  session.connection->part(std::move(last_words));
+}
+
+// Without waiting for anything: there is no room for those who part slowly.
+void Links::Loop::dismiss(Session& session, const Refusal& refusal) {
+  ++door_.refused;
+  say_of_stranger(session, fmt::format("event=refused code={} text={}", enumerator_name(refusal.code),
+                                       in_quotes(refusal.text)));
+  Bytes words;
+  encode_refused(refusal, words);
+  const ByteView piece = bytes_of(words);
+  if (!tls_) session.connection->write({&piece, 1});
+  session.phase = Phase::parting;
+  drop(session, "dismissed");
+}
+
+// The link forgets its session; if it is ours to dial, it will.
+void Links::Loop::detach(Session& session) {
+  Link* const link = session.link;
+  if (!link) return;
+  if (link->session.get() == &session) {
+    link->session.reset();
+    link->ack_at.reset();
+    link->control_left = 0;
+  }
+  if (!link->dials || link->session || link->dial_at) return;
+  link->dial_at = Clock::now() + link->redial.next();
+  wake_at(*link->dial_at);
+}
+
+void Links::Loop::drop(Session& session, std::string_view why) {
+  if (session.phase == Phase::gone) return;
+  const Phase before = std::exchange(session.phase, Phase::gone);
+  const std::string reason = "why=" + in_quotes(why);
+  if (before == Phase::parting) {
+    // It was said why.
+  } else if (session.link) {
+    const LogLevel level = before == Phase::connecting    ? LogLevel::debug
+                           : before == Phase::established ? LogLevel::info
+                                                          : LogLevel::warning;
+    say(level, fmt::format("event=disconnected peer={} {}", session.link->name(), reason));
+  } else {
+    say_of_stranger(session, "event=stranger_left " + reason);
+  }
+  if (before != Phase::parting) detach(session);
+  if (session.connection) session.connection->close();
+  session.connecting.reset();
+  std::erase_if(sessions_, [&](const SessionPointer& one) { return one.get() == &session; });
+  count_door();
+}
+
+}  // namespace conclave::live
