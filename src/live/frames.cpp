@@ -43,7 +43,7 @@ void end_frame(Bytes& out, std::size_t start, FrameKind kind) {
 
 bool well_formed(const Hello& hello) {
   return hello.members.size() == digest_bytes && hello.nonce.size() == digest_bytes &&
-         hello.incarnation != 0 && hello.stream != 0;
+         hello.incarnation != 0 && hello.first_stream != 0 && hello.stream >= hello.first_stream;
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ std::array<std::byte, data_head_bytes> data_head(std::uint64_t sequence, std::ui
   store(head.data(), static_cast<std::uint32_t>(1 + 16 + payload_bytes));
   head[4] = static_cast<std::byte>(FrameKind::data);
   store(head.data() + 5, sequence);
-  store(head.data() + 13, received);
+  store(head.data() + data_received_offset, received);
   return head;
 }
 

@@ -44,6 +44,7 @@ struct Frame {
 
 inline constexpr std::size_t frame_head_bytes = 5;
 inline constexpr std::size_t data_head_bytes = frame_head_bytes + 16;
+inline constexpr std::size_t data_received_offset = frame_head_bytes + 8;
 inline constexpr std::size_t alive_bytes = frame_head_bytes + 8;
 // Of frames from somebody who has not yet proved who it is.
 inline constexpr std::size_t most_greeting_bytes = 1024;
@@ -107,10 +108,11 @@ struct Hello {
   std::uint64_t epoch = 0;
   NodeId from = {};
   NodeId to = {};
-  std::uint64_t incarnation = 0;  // of the sender's process
-  std::uint64_t stream = 0;       // which of its streams to the receiver this is
-  std::uint64_t attempt = 0;      // how often the dialler has dialled; the other repeats it
-  Knowledge knows = {};           // of the receiver's stream
+  std::uint64_t incarnation = 0;   // of the sender's process
+  std::uint64_t stream = 0;        // which of its streams to the receiver this is
+  std::uint64_t first_stream = 0;  // between these two incarnations, as far as the sender knows
+  std::uint64_t attempt = 0;       // how often the dialler has dialled; the other repeats it
+  Knowledge knows = {};            // of the receiver's stream
   std::string nonce = {};
   bool operator==(const Hello&) const = default;
 };

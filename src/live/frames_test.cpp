@@ -41,6 +41,7 @@ Hello example() {
           .to = {2},
           .incarnation = 300,
           .stream = 1,
+          .first_stream = 1,
           .attempt = 1,
           .knows = {.incarnation = 5, .stream = 1, .received = 9},
           .nonce = std::string(32, '\x22')};

@@ -52,6 +52,7 @@ void Handshake::say_hello(Bytes& out) {
   const Standing standing = standing_(ours_.to);
   ours_.incarnation = standing.incarnation;
   ours_.stream = standing.stream;
+  ours_.first_stream = standing.first_stream;
   ours_.knows = standing.knows;
   const std::size_t start = out.size();
   encode_hello(terms_->versions, ours_, out);

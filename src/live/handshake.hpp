@@ -34,6 +34,7 @@ struct Terms {
 struct Standing {
   std::uint64_t incarnation = 0;
   std::uint64_t stream = 0;
+  std::uint64_t first_stream = 0;
   Knowledge knows = {};
 };
 

@@ -41,13 +41,14 @@ struct Pair {
     Outcome outcome;
     Bytes to_acceptor;
     Bytes to_dialler;
-    const Standing ours = {.incarnation = 100, .stream = 1, .knows = {.incarnation = 200, .received = 7}};
+    const Standing ours = {
+        .incarnation = 100, .stream = 1, .first_stream = 1, .knows = {.incarnation = 200, .received = 7}};
     auto a =
         Handshake::dial(at_dialler, dialler, meant, ours, 5, fresh_nonce(), dialler_binding, to_acceptor);
     auto b = Handshake::accept(
         at_acceptor, acceptor,
         [](NodeId id) {
-          return Standing{200 + id.value, 4, {}};
+          return Standing{200 + id.value, 4, 2, {}};
         },
         fresh_nonce(), acceptor_binding);
     for (int step = 0; step < 4; ++step) {
@@ -77,6 +78,7 @@ TEST(Handshake, BothSidesLearnWhoTheOtherIsAndWhereItStands) {
   EXPECT_EQ(outcome.seen_by_acceptor->knows.received, 7u);
   EXPECT_EQ(outcome.seen_by_dialler->incarnation, 201u);
   EXPECT_EQ(outcome.seen_by_dialler->stream, 4u);
+  EXPECT_EQ(outcome.seen_by_dialler->first_stream, 2u);
   EXPECT_EQ(outcome.seen_by_dialler->attempt, 5u);
 }
 

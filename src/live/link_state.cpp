@@ -55,9 +55,12 @@ std::expected<LinkState::Meeting, Refusal> LinkState::meet(const Hello& ours, co
     if (meeting.former != 0) {
       meeting.dropped = window_.messages();
       window_.clear();
+      first_stream_ = stream_;
       retire(meeting.former);
     }
-    peer_ = {.incarnation = theirs.incarnation, .stream = theirs.stream};
+    // If it knows somebody else under our id, it will drop what it has, and its numbers are about that one.
+    const bool for_us = theirs.knows.incarnation == 0 || theirs.knows.incarnation == incarnation_;
+    peer_ = {.incarnation = theirs.incarnation, .stream = for_us ? theirs.first_stream : theirs.stream};
   }
   if (const auto resumed = resume(theirs, meeting); !resumed) return std::unexpected(resumed.error());
   attempt_ = theirs.attempt;
@@ -84,7 +87,7 @@ std::expected<void, Refusal> LinkState::resume(const Hello& theirs, Meeting& mee
     meeting.dropped += window_.messages();
     give_up();
   }
-  meeting.sent_again = window_.rewind();
+  meeting.sent_again = window_.rewind(peer_.received);
   return {};
 }
 

@@ -38,6 +38,7 @@ class LinkState {
 
   // What our hello says about this link.
   std::uint64_t stream() const { return stream_; }
+  std::uint64_t first_stream() const { return first_stream_; }
   const Knowledge& knows() const { return peer_; }
 
   // What a finished handshake brought to light.
@@ -83,6 +84,7 @@ class LinkState {
   std::uint64_t incarnation_;
   LinkLimits limits_;
   std::uint64_t stream_ = 1;
+  std::uint64_t first_stream_ = 1;  // with the incarnation that we know, or before any was met
   Knowledge peer_ = {};
   std::uint64_t attempt_ = 0;  // of the last meeting
   std::uint64_t owed_messages_ = 0;

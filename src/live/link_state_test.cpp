@@ -21,6 +21,7 @@ struct End {
   Hello hello(std::uint64_t attempt) const {
     return {.incarnation = incarnation,
             .stream = state.stream(),
+            .first_stream = state.first_stream(),
             .attempt = attempt,
             .knows = state.knows(),
             .nonce = {}};

@@ -15,7 +15,7 @@ constexpr auto parting_time = std::chrono::seconds(1);
 }  // namespace
 
 Standing Links::Loop::standing(const Link& link) const {
-  return {options_.incarnation, link.state.stream(), link.state.knows()};
+  return {options_.incarnation, link.state.stream(), link.state.first_stream(), link.state.knows()};
 }
 
 void Links::Loop::on_ready(Session& session) {

@@ -221,8 +221,8 @@ class Impostor {
     const sockaddr_in address = local(members[1].port);
     EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     Bytes out;
-    auto handshake =
-        Handshake::dial(terms_, {1}, {2}, {.incarnation = 1, .stream = 1}, 1, fresh_nonce(), {}, out);
+    auto handshake = Handshake::dial(terms_, {1}, {2}, {.incarnation = 1, .stream = 1, .first_stream = 1}, 1,
+                                     fresh_nonce(), {}, out);
     for (bool done = false; !done;) {
       say(bytes_of(out));
       out.clear();
@@ -271,9 +271,13 @@ TEST(Links, APeerThatBreaksTheRulesAfterTheHandshakeIsRefused) {
     return std::string(reinterpret_cast<const char*>(head.data()), head.size());
   };
   Bytes hello;
-  encode_hello(
-      wire_versions,
-      {.members = std::string(32, 'x'), .incarnation = 1, .stream = 1, .nonce = std::string(32, 'x')}, hello);
+  encode_hello(wire_versions,
+               {.members = std::string(32, 'x'),
+                .incarnation = 1,
+                .stream = 1,
+                .first_stream = 1,
+                .nonce = std::string(32, 'x')},
+               hello);
   const std::vector<std::pair<std::string, RefusalCode>> offences = {
       {data(3, 0), RefusalCode::out_of_order},  // a gap
       {data(1, 5), RefusalCode::out_of_order},  // acknowledges what was never sent

@@ -51,12 +51,8 @@ void SendWindow::take(std::size_t bytes) {
 
 // The length may stand across two chunks.
 std::size_t SendWindow::frame_bytes(std::uint64_t position) const {
-  const std::size_t size = pool_.chunk_bytes();
   std::array<std::byte, sizeof(std::uint32_t)> length;
-  for (std::size_t i = 0; i < length.size(); ++i) {
-    const std::size_t at = offset(position) + i;
-    length[i] = chunks_[at / size][at % size];
-  }
+  for (std::size_t i = 0; i < length.size(); ++i) length[i] = byte_at(position + i);
   return sizeof(std::uint32_t) + load<std::uint32_t>(length.data());
 }
 
@@ -81,7 +77,12 @@ void SendWindow::release_before(std::uint64_t position) {
   base_ += whole * pool_.chunk_bytes();
 }
 
-std::uint64_t SendWindow::rewind() {
+std::uint64_t SendWindow::rewind(std::uint64_t received) {
+  std::array<std::byte, sizeof received> news;
+  store(news.data(), received);
+  for (std::uint64_t frame = head_; frame < tail_; frame += frame_bytes(frame)) {
+    for (std::size_t i = 0; i < news.size(); ++i) byte_at(frame + data_received_offset + i) = news[i];
+  }
   const std::uint64_t again = untaken_ - first_ + (taken_ > taken_frame_ ? 1 : 0);
   taken_ = taken_frame_ = head_;
   untaken_ = first_;

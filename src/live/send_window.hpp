@@ -40,14 +40,18 @@ class SendWindow {
 
   // Forgets what the peer has; false if it claims a message that was never sent.
   bool acknowledge(std::uint64_t sequence);
-  // Everything that is not acknowledged is to be sent again; returns how many messages were sent before.
-  std::uint64_t rewind();
+  // Everything that is not acknowledged is to be sent again, with this news of the other direction: what
+  // stands in the messages may be about a stream that is no more. Returns how many messages were sent before.
+  std::uint64_t rewind(std::uint64_t received);
   // Begins anew with message 1.
   void clear();
 
  private:
   void append(ByteView bytes);
   std::size_t frame_bytes(std::uint64_t position) const;
+  std::byte& byte_at(std::uint64_t position) const {
+    return chunks_[offset(position) / pool_.chunk_bytes()][offset(position) % pool_.chunk_bytes()];
+  }
   std::size_t offset(std::uint64_t position) const { return static_cast<std::size_t>(position - base_); }
   void release_before(std::uint64_t position);
 

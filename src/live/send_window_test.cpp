@@ -63,7 +63,7 @@ TEST(SendWindow, RewindSendsAgainWhatWasNotAcknowledgedFromAWholeMessageOn) {
   carry(window, lost, 3);  // half of the seventh
   EXPECT_FALSE(window.between_messages());
   EXPECT_TRUE(window.acknowledge(4));
-  EXPECT_EQ(window.rewind(), 3u);  // five, six, and the half one
+  EXPECT_EQ(window.rewind(0), 3u);  // five, six, and the half one
   EXPECT_TRUE(window.between_messages());
   std::string wire;
   while (!window.all_taken()) carry(window, wire, 1000);
@@ -83,6 +83,19 @@ TEST(SendWindow, NothingIsAcknowledgedThatWasNeverSent) {
   EXPECT_TRUE(window.acknowledge(0));  // old news
 }
 
+TEST(SendWindow, RewindWritesTheLatestNewsIntoEveryMessage) {
+  ChunkPool pool(17);
+  SendWindow window(pool);
+  for (std::uint64_t n = 1; n <= 5; ++n) window.push(n, bytes_of(payload(n)));
+  window.rewind(1'000'000'007);
+  std::string wire;
+  while (!window.all_taken()) carry(window, wire, 1000);
+  EXPECT_EQ(read(wire).size(), 5u);
+  for (ByteView rest = bytes_of(wire); !rest.empty();
+       rest = rest.subspan(next_frame(rest, 1000)->value().size))
+    EXPECT_EQ(decode_data(next_frame(rest, 1000)->value().body)->received, 1'000'000'007u);
+}
+
 // The peer may have got, over the old connection, more than its hello over the new one said.
 TEST(SendWindow, AfterARewindThePeerMayHaveMoreThanWasSentAgain) {
   ChunkPool pool(64);
@@ -90,7 +103,7 @@ TEST(SendWindow, AfterARewindThePeerMayHaveMoreThanWasSentAgain) {
   std::string wire;
   for (std::uint64_t n = 1; n <= 5; ++n) push(window, n);
   while (!window.all_taken()) carry(window, wire, 1000);
-  window.rewind();
+  window.rewind(0);
   carry(window, wire, 3);
   EXPECT_TRUE(window.acknowledge(5));
   EXPECT_EQ(window.first_unacknowledged(), 1u);  // the first is half on the wire, and is finished
@@ -147,7 +160,7 @@ TEST(SendWindow, DeliversEverythingOnceUnderDrawnFaults) {
       if (below(20) != 0) continue;
       wire.clear();  // the connection is lost with what was on it
       ASSERT_TRUE(window.acknowledge(received));
-      window.rewind();
+      window.rewind(0);
     }
     EXPECT_EQ(received, 200u);
   }

@@ -93,8 +93,8 @@ void shake_hands(Handshake handshake, ByteView bytes) {
 void run_link(ByteView bytes) {
   ChunkPool pool(64);
   LinkState state(pool, 1, {.queue_bytes = 4096, .message_bytes = 256});
-  const Hello ours = {.incarnation = 1, .stream = 1, .attempt = 1};
-  const Hello theirs = {.incarnation = 2, .stream = 1, .attempt = 1};
+  const Hello ours = {.incarnation = 1, .stream = 1, .first_stream = 1, .attempt = 1};
+  const Hello theirs = {.incarnation = 2, .stream = 1, .first_stream = 1, .attempt = 1};
   require(state.meet(ours, theirs, false).has_value(), "two that never met can meet");
   for_each_frame(bytes, 256 + 16, [&](const Frame& frame) {
     const std::uint64_t before = state.received();
@@ -118,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const ByteView bytes = std::as_bytes(std::span(data, size)).subspan(1);
   Bytes hello;
-  const auto standing = [](NodeId) { return Standing{.incarnation = 5, .stream = 1}; };
+  const auto standing = [](NodeId) { return Standing{.incarnation = 5, .stream = 1, .first_stream = 1}; };
   switch (data[0]) {
     case 'A': shake_hands(Handshake::accept(terms, {2}, standing, nonce, {}), bytes); break;
     case 'D': shake_hands(Handshake::dial(terms, {1}, {2}, standing({2}), 1, nonce, {}, hello), bytes); break;
