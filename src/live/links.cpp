@@ -293,6 +293,7 @@ Links::~Links() = default;
 
 std::expected<std::unique_ptr<Links>, std::string> Links::open(asio::io_context& loop, LinkOptions options,
                                                                Events events, Log log) {
+  ensure(events.message && events.up && events.down && events.broken_promise, "the owner listens");
   if (std::string wrong = wrong_with(options); !wrong.empty()) return std::unexpected(std::move(wrong));
   auto inner = std::make_shared<Loop>(loop, std::move(options), std::move(events), std::move(log));
   if (auto begun = inner->begin(); !begun) return std::unexpected(begun.error());

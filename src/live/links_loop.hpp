@@ -68,6 +68,9 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
     LinkStatus status = {};
 
     std::string name() const { return std::to_string(peer.id.value); }
+    bool mid_frame() const {
+      return !state.window().between_messages() || (control_left > 0 && control_left < control.size());
+    }
   };
 
   const Link& link(NodeId id) const;
@@ -89,6 +92,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
 
   // The life of a session.
   void on_ready(Session& session);
+  static bool listens(const Session& session);
   std::size_t on_bytes(Session& session, ByteView bytes);
   void on_frame(Session& session, const Frame& frame);
   void on_greeting(Session& session, const Frame& frame);

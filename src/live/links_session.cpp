@@ -30,9 +30,16 @@ void Links::Loop::on_ready(Session& session) {
   session.handshake = Handshake::accept(terms_, options_.self, of_peer, fresh_nonce(), binding);
 }
 
+// Once our queue has overflowed, what the peer acknowledges is about the stream before: this connection is
+// over.
+bool Links::Loop::listens(const Session& session) {
+  return session.phase == Phase::greeting ||
+         (session.phase == Phase::established && !session.link->overflowed);
+}
+
 std::size_t Links::Loop::on_bytes(Session& session, ByteView bytes) {
   std::size_t done = 0;
-  while (session.phase == Phase::greeting || session.phase == Phase::established) {
+  while (listens(session)) {
     const std::size_t most =
         session.phase == Phase::greeting ? most_greeting_bytes : options_.limits.message_bytes + 16;
     const auto frame = next_frame(bytes.subspan(done), most);
@@ -168,9 +175,8 @@ void Links::Loop::refuse(Session& session, const Refusal& refusal) {
   } else {
     say_of_stranger(session, "event=refused " + text);
   }
-  const bool mid_message =
-      session.phase == Phase::established && !session.link->state.window().between_messages();
-  if (mid_message || !session.connection) return drop(session, "refused");
+  // In the middle of a frame nobody would understand another.
+  if (session.phase == Phase::established && session.link->mid_frame()) return drop(session, "refused");
   Bytes last_words = std::move(session.outbox);
   encode_refused(refusal, last_words);
   detach(session);

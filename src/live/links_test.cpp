@@ -58,6 +58,7 @@ struct Member {
   std::vector<std::uint64_t> ups = {};
   std::vector<std::string> broken = {};
   unsigned drained = 0;
+  std::function<void(NodeId)> answer = [](NodeId) {};
   std::string log = {};
   std::unique_ptr<Links> links = {};
   std::string error = {};
@@ -67,6 +68,7 @@ struct Member {
         .message =
             [this](NodeId from, ByteView bytes) {
               got.emplace_back(from, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+              answer(from);
             },
         .up = [this](NodeId, std::uint64_t incarnation) { ups.push_back(incarnation); },
         .down = [](NodeId) {},
@@ -170,6 +172,31 @@ TEST(Links, BeyondItsBoundAQueueIsGivenUpAndReportedOnce) {
   ASSERT_TRUE(comes_true(loop, [&] { return two.got.size() == 1; }));
   EXPECT_EQ(two.got[0].second, "goes on");
   EXPECT_EQ(one.broken.size(), 1u);
+}
+
+// In the turn in which a queue overflows, the peer still acknowledges what was in it.
+TEST(Links, AnOverflowInTheMiddleOfReadingIsNotBlamedOnThePeer) {
+  boost::asio::io_context loop;
+  const auto members = some_members(2);
+  LinkOptions options = usual({1}, members);
+  options.limits = {.queue_bytes = 3000, .message_bytes = 1000};
+  Member one(loop, options);
+  Member two(loop, usual({2}, members));
+  ASSERT_TRUE(comes_true(loop, [&] { return !one.ups.empty() && !two.ups.empty(); }));
+  two.answer = [&](NodeId) {
+    for (int i = 0; i < 5; ++i) two.send(1, "carries an acknowledgement");
+  };
+  one.answer = [&](NodeId) {
+    if (one.got.size() > 2) return;
+    for (int i = 0; i < 3; ++i) one.send(2, std::string(1000, 'x'));
+  };
+  one.send(2, "begins");
+  ASSERT_TRUE(comes_true(loop, [&] { return !one.broken.empty() && !two.broken.empty(); }));
+  one.send(2, "goes on");
+  ASSERT_TRUE(comes_true(loop, [&] { return two.got.back().second == "goes on"; }));
+  ASSERT_TRUE(comes_true(loop, [&] { return one.got.size() >= 10; }));
+  EXPECT_EQ(one.links->status({2}).refusals, 0u) << one.log;
+  EXPECT_EQ(two.links->status({1}).refusals, 0u) << two.log;
 }
 
 TEST(Links, MayBeClosedAtAnyTime) {
