@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for: build, test, fuzz or bench.
 set -euo pipefail
-packages="g++ cmake ninja-build ccache libboost1.81-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev"
+packages="g++ cmake ninja-build ccache libboost1.81-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev
+  libnghttp2-dev libprotobuf-dev protobuf-compiler"
 case "${1:-build}" in
   build) ;;
-  test) packages="$packages libgtest-dev clang-format git" ;;
+  test) packages="$packages libgtest-dev clang-format git libgrpc++-dev protobuf-compiler-grpc
+    etcd-server openssl curl nghttp2-client" ;;
   fuzz) packages="$packages clang-19 libclang-rt-19-dev" ;;
-  bench) packages="$packages libns3-dev spin python3" ;;
+  bench) packages="$packages libns3-dev spin python3 libgrpc++-dev protobuf-compiler-grpc" ;;
   *) echo "deps.sh: build, test, fuzz or bench" >&2; exit 2 ;;
 esac
 missing=""

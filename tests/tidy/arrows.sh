@@ -13,6 +13,7 @@ declare -A may_include=(
   [sim]="core trace"
   [check]="core trace"
   [live]="core"
+  [rpc]="core"
   [catalogue]="core protocols trace sim check graph causality"
   [accept]="core protocols trace sim check graph causality catalogue"
   [scenario]="core protocols trace sim check catalogue"

@@ -1,0 +1,174 @@
+#include "rpc/server.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include "rpc/address.hpp"
+#include "rpc/server_connection.hpp"
+
+namespace conclave::rpc {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds pause_after_error{100};
+
+}  // namespace
+
+// ---- what connections share
+
+ServerCore::ServerCore(asio::io_context& the_loop, const ServerLimits& the_limits)
+    : loop(the_loop),
+      limits(the_limits),
+      wheel(the_loop),
+      pool(new CallPool(the_limits.session.message_bytes)),
+      grace(the_loop) {}
+
+ServerCore::~ServerCore() { pool->orphan(); }
+
+const Method* ServerCore::method(std::string_view path) const {
+  const auto found = methods.find(path);
+  return found == methods.end() ? nullptr : &found->second;
+}
+
+const HttpHandler* ServerCore::route(std::string_view path) const {
+  if (const auto exact = routes.find(path); exact != routes.end()) return &exact->second;
+  for (std::size_t slash = path.rfind('/'); slash != std::string_view::npos;
+       slash = slash == 0 ? std::string_view::npos : path.rfind('/', slash - 1)) {
+    if (const auto below = routes.find(path.substr(0, slash + 1)); below != routes.end())
+      return &below->second;
+  }
+  return nullptr;
+}
+
+void ServerCore::answer_http(const HttpRequest& request, HttpReply reply) const {
+  if (const HttpHandler* handler = route(request.path)) return (*handler)(request, std::move(reply));
+  reply.send(404, "text/plain", "Not Found\n");
+}
+
+void ServerCore::accept_on(const std::shared_ptr<Listener>& listener) {
+  listener->acceptor.async_accept(
+      [core = weak_from_this(), listener](const error_code& error, tcp::socket socket) {
+        const auto self = core.lock();
+        if (!self || error == asio::error::operation_aborted || !listener->acceptor.is_open()) return;
+        if (!error) {
+          self->add_connection(std::move(socket), listener->tls);
+          return self->accept_on(listener);
+        }
+        // Out of files or memory: others will close theirs.
+        listener->pause.expires_after(pause_after_error);
+        listener->pause.async_wait([core, listener](const error_code& stopped) {
+          if (const auto again = core.lock(); again && !stopped) again->accept_on(listener);
+        });
+      });
+}
+
+void ServerCore::add_connection(tcp::socket socket, const TlsPtr& tls) {
+  if (draining || connections.size() >= limits.connections) {
+    ++stats.connections_refused;  // closing at once sends the client to another member
+    return;
+  }
+  ++stats.connections_accepted;
+  ++stats.connections_open;
+  const auto id = static_cast<ConnectionId>(++last_connection);
+  const auto connection = std::make_shared<ServerConnection>(*this, id, std::move(socket), tls);
+  connections.emplace(last_connection, connection);
+  connection->start();
+}
+
+void ServerCore::forget(ConnectionId id) {
+  const auto found = connections.find(static_cast<std::uint64_t>(id));
+  if (found == connections.end()) return;
+  // It may be its own methods that got us here: it goes when they have returned.
+  asio::post(loop, [connection = std::move(found->second)] {});
+  connections.erase(found);
+  --stats.connections_open;
+  if (disconnected) disconnected(id);
+  tell_if_drained();
+}
+
+void ServerCore::tell_if_drained() {
+  if (!draining || !connections.empty() || !drained) return;
+  grace.cancel();
+  asio::post(loop, std::exchange(drained, nullptr));
+}
+
+void ServerCore::close_all() {
+  for (const auto& listener : listeners) {
+    error_code ignored;
+    listener->acceptor.close(ignored);
+    listener->pause.cancel();
+  }
+  disconnected = nullptr;
+  while (!connections.empty()) std::shared_ptr(connections.begin()->second)->cut_off();
+}
+
+// ---- the server
+
+Server::Server(asio::io_context& loop, const ServerLimits& limits)
+    : core_(std::make_shared<ServerCore>(loop, limits)) {}
+
+Server::~Server() { core_->close_all(); }
+
+void Server::unary(std::string path, UnaryHandler handler) {
+  core_->methods[std::move(path)] = {.unary = std::move(handler)};
+}
+void Server::stream(std::string path, StreamHandler handler) {
+  core_->methods[std::move(path)] = {.stream = std::move(handler)};
+}
+void Server::http(std::string path, HttpHandler handler) {
+  core_->routes[std::move(path)] = std::move(handler);
+}
+void Server::before_each(std::function<Status(const Call&)> check) { core_->before_each = std::move(check); }
+void Server::unknown(std::function<Status(std::string_view)> answer) { core_->unknown = std::move(answer); }
+void Server::on_disconnect(std::function<void(ConnectionId)> then) { core_->disconnected = std::move(then); }
+
+std::expected<std::uint16_t, std::string> Server::listen(const std::string& address, TlsPtr tls) {
+  const auto parsed = parse_address(address);
+  if (!parsed) return std::unexpected(parsed.error());
+  const auto wrong = [&](const error_code& error) {
+    return std::unexpected("cannot listen on " + parsed->text() + ": " + error.message());
+  };
+  error_code error;
+  const auto found =
+      tcp::resolver(core_->loop).resolve(parsed->host, parsed->port, tcp::resolver::passive, error);
+  if (error) return wrong(error);
+  const tcp::endpoint end = *found.begin();
+  auto listener = std::make_shared<Listener>(
+      Listener{tcp::acceptor(core_->loop), asio::steady_timer(core_->loop), std::move(tls)});
+  tcp::acceptor& acceptor = listener->acceptor;
+  if (acceptor.open(end.protocol(), error)) return wrong(error);
+  if (acceptor.set_option(tcp::acceptor::reuse_address(true), error)) return wrong(error);
+  if (acceptor.bind(end, error)) return wrong(error);
+  if (acceptor.listen(asio::socket_base::max_listen_connections, error)) return wrong(error);
+  core_->listeners.push_back(listener);
+  core_->accept_on(listener);
+  return acceptor.local_endpoint().port();
+}
+
+void Server::shutdown(std::chrono::milliseconds grace, std::move_only_function<void()> done) {
+  core_->draining = true;
+  core_->drained = std::move(done);
+  for (const auto& listener : core_->listeners) {
+    error_code ignored;
+    listener->acceptor.close(ignored);
+  }
+  const auto each = [core = core_.get()](auto&& act) {
+    std::vector<std::shared_ptr<ServerConnection>> all;
+    for (const auto& [id, connection] : core->connections) all.push_back(connection);
+    for (const auto& connection : all) act(*connection);
+  };
+  core_->grace.expires_after(grace);
+  core_->grace.async_wait([core = std::weak_ptr(core_), each](const error_code& cancelled) {
+    if (const auto held = core.lock(); held && !cancelled) each([](ServerConnection& one) { one.end_now(); });
+  });
+  each([](ServerConnection& one) { one.wind_down(); });
+  core_->tell_if_drained();
+}
+
+ServerStats Server::stats() const { return core_->stats; }
+asio::io_context& Server::loop() const { return core_->loop; }
+
+}  // namespace conclave::rpc

@@ -1,0 +1,70 @@
+// What the connections of one server share.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "rpc/server.hpp"
+#include "rpc/timer_wheel.hpp"
+
+namespace conclave::rpc {
+
+class ServerConnection;
+class CallPool;
+
+struct Method {
+  Server::UnaryHandler unary = {};
+  Server::StreamHandler stream = {};
+};
+
+// Looked up by string_view, without making a string.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
+// Counted without atomics: everything here belongs to the loop.
+struct CountedPeer : Peer, boost::intrusive_ref_counter<CountedPeer, boost::thread_unsafe_counter> {};
+using PeerPtr = boost::intrusive_ptr<const CountedPeer>;
+
+struct Listener {
+  boost::asio::ip::tcp::acceptor acceptor;
+  boost::asio::steady_timer pause;  // after an error such as too many open files
+  TlsPtr tls;
+};
+
+struct ServerCore : std::enable_shared_from_this<ServerCore> {
+  ServerCore(boost::asio::io_context& the_loop, const ServerLimits& the_limits);
+  ~ServerCore();
+
+  const Method* method(std::string_view path) const;
+  const HttpHandler* route(std::string_view path) const;
+  void answer_http(const HttpRequest& request, HttpReply reply) const;
+  void accept_on(const std::shared_ptr<Listener>& listener);
+  void add_connection(boost::asio::ip::tcp::socket socket, const TlsPtr& tls);
+  void forget(ConnectionId id);
+  void close_all();
+  void tell_if_drained();
+
+  boost::asio::io_context& loop;
+  const ServerLimits limits;
+  TimerWheel wheel;
+  CallPool* pool;  // outlives us while calls are held
+  ServerStats stats = {};
+  std::unordered_map<std::string, Method, TextHash, std::equal_to<>> methods = {};
+  std::map<std::string, HttpHandler, std::less<>> routes = {};
+  std::function<Status(const Call&)> before_each = {};
+  std::function<Status(std::string_view)> unknown = {};
+  std::function<void(ConnectionId)> disconnected = {};
+  std::vector<std::shared_ptr<Listener>> listeners = {};
+  std::unordered_map<std::uint64_t, std::shared_ptr<ServerConnection>> connections = {};
+  std::uint64_t last_connection = 0;
+  bool draining = false;
+  std::move_only_function<void()> drained = {};
+  boost::asio::steady_timer grace;
+};
+
+}  // namespace conclave::rpc

@@ -1,0 +1,159 @@
+// One HTTP/2 connection, either side: nghttp2 keeps the protocol's state, a Session turns its callbacks into
+// streams, watches the limits, and collects what is to be written. It knows no socket.
+#pragma once
+#include <nghttp2/nghttp2.h>
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpc/limits.hpp"
+#include "rpc/metadata.hpp"
+#include "rpc/outbox.hpp"
+
+namespace conclave::rpc {
+
+class Session;
+
+// One stream, as its session sees it. The session holds it from opening to closing; whoever else holds it may
+// do so for longer, and finds `session()` empty then.
+class Stream : public boost::intrusive::list_base_hook<> {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  // What arrives. Inside these calls anything may be submitted; the session outlives the call.
+  virtual void header(std::string_view name, std::string_view value) = 0;
+  virtual void headers_complete(bool last) = 0;   // the peer's head, or its trailers
+  virtual void data(std::string_view bytes) = 0;  // to be given back with `consumed`
+  virtual void ended() = 0;                       // the peer sends nothing more
+  virtual void drained() = 0;  // the outbox is below a quarter of its limit, as was asked for
+  virtual void closed(std::uint32_t error) = 0;  // an error code of HTTP/2; the session forgets the stream
+  // The last thing sent after the outbox; none: the stream just ends.
+  virtual const Metadata* trailers() { return nullptr; }
+
+  Session* session() const { return session_; }
+  std::int32_t id() const { return id_; }
+  Outbox& outbox() { return outbox_; }
+  const Outbox& outbox() const { return outbox_; }
+
+ protected:
+  friend class Session;
+  Session* session_ = nullptr;
+  std::int32_t id_ = 0;
+  Outbox outbox_ = {};
+  std::size_t unconsumed_ = 0;  // received, but the peer may not send more in its place
+  std::size_t half_received_ = 0;
+  bool deferred_ = false;  // nghttp2 waits until we resume
+  bool last_ = false;      // after the outbox comes the end
+  bool remote_ended_ = false;
+  bool wants_drained_ = false;
+
+ private:
+  // Counted without atomics: streams belong to their loop.
+  friend void intrusive_ptr_add_ref(Stream* stream) { ++stream->references_; }
+  friend void intrusive_ptr_release(Stream* stream) {
+    if (--stream->references_ == 0) stream->unreferenced();
+  }
+  virtual void unreferenced() { delete this; }
+  std::size_t references_ = 0;
+};
+using StreamPtr = boost::intrusive_ptr<Stream>;
+
+class Session {
+ public:
+  enum class Side { server, client };
+
+  // Who owns the session.
+  class Owner {
+   public:
+    virtual StreamPtr open_stream() = 0;  // the peer begins a stream (servers only)
+    virtual void output_waits() = 0;      // there is something to write, from outside of `receive`
+    virtual void goaway_received() = 0;   // the peer takes no new streams
+    virtual void pong_received() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Session(Side side, const SessionLimits& limits, Owner& owner);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // False if the connection is beyond saving. What is merely wrong is answered with a GOAWAY, see `over`.
+  bool receive(std::string_view bytes);
+  // Appends frames to `out` until nothing is left or `out` has about `enough` bytes.
+  void produce(std::string& out, std::size_t enough);
+  bool wants_write() const { return nghttp2_session_want_write(session_) != 0; }
+  bool over() const;  // nothing more will be read or written
+
+  // ---- for streams
+  // A server's answer begins; `last`: nothing follows, not even trailers.
+  void respond(Stream& stream, const Metadata& head, bool last);
+  // A client's request begins. False if this connection takes none any more.
+  bool request(Stream& stream, const Metadata& head);
+  void output_added(Stream& stream, std::size_t bytes);
+  void end_output(Stream& stream);  // after what is in the outbox
+  void reset(Stream& stream, std::uint32_t error);
+  void consumed(Stream& stream, std::size_t bytes);
+
+  // ---- for owners
+  void refuse_new_streams();            // servers: from now on none are taken, and clients know which were
+  void terminate(std::uint32_t error);  // GOAWAY, and every stream is over
+  void ping();
+  // The connection is lost: every stream is closed with `error`.
+  void abandon(std::uint32_t error);
+  bool takes_requests() const;
+
+  const SessionLimits& limits() const { return limits_; }
+  std::size_t streams() const { return streams_.size(); }
+  template <class Visit>
+  void for_each_stream(Visit&& visit);
+
+  // Over all streams.
+  std::size_t pending_output() const { return pending_output_; }
+  std::size_t half_received() const { return half_received_; }
+  void note_half_received(Stream& stream, std::size_t bytes) {
+    half_received_ = half_received_ - stream.half_received_ + bytes;
+    stream.half_received_ = bytes;
+  }
+
+ private:
+  struct Callbacks;  // the functions nghttp2 calls
+
+  void adopt(StreamPtr stream, std::int32_t id);
+  void release(Stream& stream, std::uint32_t error);
+  int idle_frame();
+  void wake();
+  void rethrow();
+
+  SessionLimits limits_;
+  Owner& owner_;
+  Side side_;
+  nghttp2_session* session_ = nullptr;
+  boost::intrusive::list<Stream> streams_ = {};
+  std::vector<StreamPtr> drained_ = {};  // to be told after the frames are made
+  std::size_t pending_output_ = 0;
+  std::size_t half_received_ = 0;
+  unsigned idle_frames_ = 0;
+  std::exception_ptr thrown_ = {};  // by a handler, inside nghttp2
+  bool receiving_ = false;
+  bool producing_ = false;
+  bool failed_ = false;
+};
+
+template <class Visit>
+void Session::for_each_stream(Visit&& visit) {
+  for (auto i = streams_.begin(); i != streams_.end();) {
+    const StreamPtr stream(&*i++);  // the visitor may not close other streams
+    visit(*stream);
+  }
+}
+
+}  // namespace conclave::rpc
