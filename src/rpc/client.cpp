@@ -23,7 +23,8 @@ ClientStream::~ClientStream() {
 bool ClientStream::send(std::string_view message) { return call_->send(message); }
 bool ClientStream::send(const google::protobuf::MessageLite& message) { return call_->send(message); }
 void ClientStream::half_close() { call_->half_close(); }
-void ClientStream::cancel() { call_->cancel(); }
+void ClientStream::cancel() { call_->cancel({Code::cancelled, "cancelled by the caller"}); }
+void ClientStream::fail(Status status) { call_->cancel(std::move(status)); }
 bool ClientStream::over() const { return call_->over(); }
 bool ClientStream::congested() const { return call_->congested(); }
 void ClientStream::on_writable(std::move_only_function<void()> then) {

@@ -79,6 +79,7 @@ class ClientStream {
   void half_close();  // nothing more will be sent
   // Ends the call; `closed` is told CANCELLED, on the next turn of the loop.
   void cancel();
+  void fail(Status status);  // the same, and `closed` is told this
   bool over() const;
 
   bool congested() const;

@@ -58,7 +58,10 @@ void ClientCall::headers_complete(bool last) {
 void ClientCall::take_message(std::string_view message) {
   if (headers_.get(":status") != "200") return;  // the page of some proxy, not ours to read
   if (!unary_) {
-    if (events_.message) events_.message(message);
+    if (wish_ || !events_.message) return;
+    auto tell = std::move(events_.message);  // it may end the call, and with it itself
+    tell(message);
+    if (!over_) events_.message = std::move(tell);
     return;
   }
   if (got_message_) return refuse({Code::internal, "the server answered twice"});
@@ -147,9 +150,9 @@ void ClientCall::give_up(const Status& status) {
 
 void ClientCall::deadline_passed() { give_up({Code::deadline_exceeded, "the deadline passed"}); }
 
-void ClientCall::cancel() {
+void ClientCall::cancel(Status status) {
   if (over_ || wish_) return;
-  wish_ = Status{Code::cancelled, "cancelled by the caller"};
+  wish_ = std::move(status);
   const auto core = core_.lock();
   if (!core) return;
   boost::asio::post(core->loop, [self = ClientCallPtr(this)] { self->give_up(*self->wish_); });

@@ -27,7 +27,7 @@ class ClientCall final : public MessageStream {
   // ---- what `ClientStream` offers
   bool over() const override { return over_; }
   void half_close();
-  void cancel();
+  void cancel(Status status);
   std::move_only_function<void()> writable = {};
 
  private:

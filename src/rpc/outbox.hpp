@@ -16,7 +16,8 @@ class Outbox {
   // Room for `count` more bytes, to be written by the caller; its content is not set.
   char* extend(std::size_t count) {
     const std::size_t before = bytes_.size();
-    bytes_.resize_and_overwrite(before + count, [](char*, std::size_t size) { return size; });
+    const std::size_t after = before + count;  // g++ 12 tells the callback the capacity instead
+    bytes_.resize_and_overwrite(after, [after](char*, std::size_t) { return after; });
     return bytes_.data() + before;
   }
   std::size_t take(char* to, std::size_t most) {

@@ -17,12 +17,12 @@ void add_status(Metadata& to, const Status& status) {
 
 // Calls a callback that may replace or forget itself meanwhile.
 template <class Callback, class... Arguments>
-void call_and_keep(Callback& slot, const bool& forget, Arguments&&... arguments) {
+void call_and_keep(Callback& slot, const ServerCall& call, Arguments&&... arguments) {
   if (!slot) return;
   Callback callback = std::move(slot);
   slot = nullptr;
   callback(std::forward<Arguments>(arguments)...);
-  if (!forget && !slot) slot = std::move(callback);
+  if (!call.over() && !slot) slot = std::move(callback);
 }
 
 }  // namespace
@@ -104,14 +104,14 @@ void ServerCall::ended() {
 }
 
 void ServerCall::take_message(std::string_view bytes) {
-  if (method_->stream) return call_and_keep(message, answered_, bytes);
+  if (method_->stream) return call_and_keep(message, *this, bytes);
   if (got_message_) return abort({Code::internal, "a unary call has one message"});
   got_message_ = true;
   method_->unary(Call(this), bytes);
 }
 
 void ServerCall::input_ended() {
-  if (method_->stream) return call_and_keep(half_close, answered_);
+  if (method_->stream) return call_and_keep(half_close, *this);
   if (!got_message_) abort({Code::internal, "a unary call without its message"});
 }
 

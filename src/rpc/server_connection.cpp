@@ -135,14 +135,15 @@ void ServerConnection::note_progress() {
     stalled_since_ = Clock::now();
 }
 
-// Who does not take its answers may not ask for more.
+// Who does not take its answers may not ask for more. Only a socket that is full counts: where flow control
+// holds the output back, what we read next may be the permission to go on.
 void ServerConnection::regulate_reading() {
   const std::size_t pending = wire_->pending() + (session_ ? session_->pending_output() : 0);
-  const bool full =
-      pending > core_.limits.session.connection_output_bytes || (http1_ && !http1_->wants_more());
-  if (full == reading_paused_) return;
-  reading_paused_ = full;
-  if (full)
+  const bool full = wire_->busy() && pending > core_.limits.session.connection_output_bytes;
+  const bool pause = full || (http1_ && !http1_->wants_more());
+  if (pause == reading_paused_) return;
+  reading_paused_ = pause;
+  if (pause)
     wire_->pause_reading();
   else
     wire_->resume_reading();
@@ -182,7 +183,8 @@ StreamPtr ServerConnection::open_stream() {
 
 void ServerConnection::http_request(const HttpRequest& request, HttpReply reply) {
   ++core_.stats.http_requests;
-  timer_.disarm();  // the handler may take its time
+  request_due_.reset();  // the handler may take its time
+  wait_for_http1();
   core_.answer_http(request, std::move(reply));
 }
 
@@ -193,12 +195,14 @@ void ServerConnection::http_write(std::string_view bytes) {
   wire_->flush();
   if (closed_) return;
   note_progress();
-  if (wire_->busy() && !timer_.armed()) core_.wheel.arm(timer_, core_.limits.session.stalled_after);
+  if (wire_->busy()) wait_for_http1();
 }
 
 void ServerConnection::http_expects(bool request_under_way) {
   if (winding_down_ && !request_under_way) return close();
-  core_.wheel.arm(timer_, request_under_way ? core_.limits.request_timeout : core_.limits.idle_timeout);
+  request_due_ =
+      Clock::now() + (request_under_way ? core_.limits.request_timeout : core_.limits.idle_timeout);
+  wait_for_http1();
 }
 
 void ServerConnection::http_close() { close(); }
@@ -214,13 +218,24 @@ void ServerConnection::schedule_look() {
 void ServerConnection::look_around() {
   const auto self = shared_from_this();
   if (looking_) return look_at_http2();
-  if (http1_ && http1_->answering()) {
-    if (stalled_since_ && Clock::now() - *stalled_since_ >= core_.limits.session.stalled_after)
-      return give_up();
-    if (wire_->busy()) core_.wheel.arm(timer_, core_.limits.session.stalled_after);
-    return;
-  }
+  if (http1_) return look_at_http1();
   give_up();
+}
+
+void ServerConnection::wait_for_http1() {
+  auto due = request_due_.value_or(Clock::time_point::max());
+  if (stalled_since_) due = std::min(due, *stalled_since_ + core_.limits.session.stalled_after);
+  if (due == Clock::time_point::max())
+    timer_.disarm();
+  else
+    core_.wheel.arm(timer_, due);
+}
+
+void ServerConnection::look_at_http1() {
+  const auto now = Clock::now();
+  if (request_due_ && now >= *request_due_) return give_up();
+  if (stalled_since_ && now - *stalled_since_ >= core_.limits.session.stalled_after) return give_up();
+  wait_for_http1();
 }
 
 void ServerConnection::look_at_http2() {

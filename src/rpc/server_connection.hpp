@@ -47,6 +47,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void regulate_reading();
   void look_around();  // the timer: who is silent, stalled, or slow?
   void look_at_http2();
+  void look_at_http1();
+  void wait_for_http1();
   void schedule_look();
   void give_up();
   void close();  // politely; forgets the connection
@@ -61,6 +63,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   Clock::time_point heard_ = Clock::now();
   std::optional<Clock::time_point> ping_sent_ = {};
   std::optional<Clock::time_point> stalled_since_ = {};
+  std::optional<Clock::time_point> request_due_ = {};  // HTTP/1.1: by then the next request is there
   bool pump_scheduled_ = false;
   bool in_turn_ = false;
   bool winding_down_ = false;

@@ -37,14 +37,18 @@ struct Responses {
 template <class Response>
 ClientStream open_stream(Channel& channel, std::string_view path, const CallOptions& options,
                          Responses<Response> events) {
-  return channel.stream(
+  const auto self =
+      std::make_shared<ClientStream>();  // forgotten when the call is over, as the callbacks are
+  *self = channel.stream(
       path, options,
-      {.message = [then = std::move(events.message), response = Response()](std::string_view bytes) mutable {
-         // What cannot be read is skipped: the bytes came over a checked connection from a server that speaks
-         // another version; its next message may be readable.
-         if (response.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) && then) then(response);
-       },
+      {.message =
+           [self, then = std::move(events.message), response = Response()](std::string_view bytes) mutable {
+             if (!response.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+               return self->fail({Code::internal, "a message of the stream cannot be read"});
+             if (then) then(response);
+           },
        .closed = std::move(events.closed)});
+  return *self;
 }
 
 }  // namespace conclave::rpc

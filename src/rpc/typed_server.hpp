@@ -15,47 +15,6 @@ namespace conclave::rpc {
 
 inline const Status unreadable = {Code::internal, "the message cannot be read"};
 
-// The answer to a unary call, now or later; or a refusal.
-template <class Response>
-class Reply {
- public:
-  Reply(Call call, google::protobuf::Arena* arena) : call_(std::move(call)), arena_(arena) {}
-
-  // A response for a handler that answers at once: it costs no allocation, and is gone when the handler returns.
-  Response& fresh() const { return *google::protobuf::Arena::CreateMessage<Response>(arena_); }
-
-  void send(const Response& response) { call_.reply(response); }
-  void fail(Status status) { call_.finish(std::move(status)); }
-  Call& call() { return call_; }
-  const Call& call() const { return call_; }
-
- private:
-  Call call_;
-  google::protobuf::Arena* arena_;
-};
-
-// A stream in both directions.
-template <class Request, class Response>
-class ServerStream {
- public:
-  explicit ServerStream(Call call) : call_(std::move(call)) {}
-
-  void on_message(std::move_only_function<void(const Request&)> then) {
-    // The callback must not hold the call that holds it.
-    call_.on_message([then = std::move(then), call = call_.weak(), request = Request()](std::string_view bytes) mutable {
-      if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return call.finish(unreadable);
-      then(request);
-    });
-  }
-  bool send(const Response& response) { return call_.send(response); }
-  void finish(Status status) { call_.finish(std::move(status)); }
-  Call& call() { return call_; }  // for the rest: half_close, cancel, back-pressure, metadata
-  const Call& call() const { return call_; }
-
- private:
-  Call call_;
-};
-
 namespace typed {
 
 // Requests are read into memory that is used again for the next one.
@@ -82,18 +41,61 @@ bool parse(Request& request, std::string_view bytes) {
 
 }  // namespace typed
 
+// The answer to a unary call, now or later; or a refusal.
+template <class Response>
+class Reply {
+ public:
+  Reply(Call call, google::protobuf::Arena* arena) : call_(std::move(call)), arena_(arena) {}
+
+  // A response for a handler that answers at once: it costs no allocation, and is gone when the handler
+  // returns.
+  Response& fresh() const { return *google::protobuf::Arena::CreateMessage<Response>(arena_); }
+
+  void send(const Response& response) { call_.reply(response); }
+  void fail(Status status) { call_.finish(std::move(status)); }
+  Call& call() { return call_; }
+  const Call& call() const { return call_; }
+
+ private:
+  Call call_;
+  google::protobuf::Arena* arena_;
+};
+
+// A stream in both directions.
+template <class Request, class Response>
+class ServerStream {
+ public:
+  explicit ServerStream(Call call) : call_(std::move(call)) {}
+
+  void on_message(std::move_only_function<void(const Request&)> then) {
+    call_.on_message(
+        [then = std::move(then), call = call_, request = Request()](std::string_view bytes) mutable {
+          if (!typed::parse(request, bytes)) return call.finish(unreadable);
+          then(request);
+        });
+  }
+  bool send(const Response& response) { return call_.send(response); }
+  void finish(Status status) { call_.finish(std::move(status)); }
+  Call& call() { return call_; }  // for the rest: half_close, cancel, back-pressure, metadata
+  const Call& call() const { return call_; }
+
+ private:
+  Call call_;
+};
+
 // The request is valid until the handler returns.
 template <class Request, class Response, class Handler>
 void serve_unary(Server& server, std::string path, Handler handler) {
-  server.unary(std::move(path), [handler = std::move(handler), arena = std::make_shared<typed::RequestArena>()](
-                                    Call call, std::string_view bytes) {
-    auto& request = *google::protobuf::Arena::CreateMessage<Request>(arena->get());
-    if (typed::parse(request, bytes))
-      handler(std::as_const(request), Reply<Response>(std::move(call), arena->get()));
-    else
-      call.finish(unreadable);
-    arena->reset();
-  });
+  server.unary(std::move(path),
+               [handler = std::move(handler), arena = std::make_shared<typed::RequestArena>()](
+                   Call call, std::string_view bytes) {
+                 auto& request = *google::protobuf::Arena::CreateMessage<Request>(arena->get());
+                 if (typed::parse(request, bytes))
+                   handler(std::as_const(request), Reply<Response>(std::move(call), arena->get()));
+                 else
+                   call.finish(unreadable);
+                 arena->reset();
+               });
 }
 
 template <class Request, class Response, class Handler>
