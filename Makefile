@@ -32,6 +32,7 @@ dev: deps
 
 test: build
 	@scripts/deps.sh test
+	@$(QUIET) "Configuring the tests" cmake --preset release
 	@$(QUIET) "Building the tests" cmake --build build/release -j $(JOBS)
 	@echo "Running the tests"
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --progress
@@ -49,11 +50,11 @@ asan:
 	@$(QUIET) "Building for AddressSanitizer" cmake --build build/asan -j $(JOBS)
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --progress -LE heavy
 
-# What runs threads: --seeds, --workers, the locks over registers, and the links' loops.
+# What runs threads: --seeds, --workers, the locks over registers, links, servers and their clients.
 tsan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
-	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults -j $(JOBS)
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults rpc_tests grpc_peer_test -j $(JOBS)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L sanitized_threads
 
 soak: build
@@ -68,11 +69,12 @@ fuzz:
 bench: build
 	@scripts/deps.sh bench
 	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
-	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench -j $(JOBS)
+	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench rpc_bench -j $(JOBS)
 	@build/bench/sim_bench
 	@build/bench/election_bench
 	@build/bench/register_bench
 	@build/bench/link_bench
+	@build/bench/rpc_bench
 	@bench/checker.py
 
 format:
