@@ -77,6 +77,12 @@ void ChannelCore::try_next() {
   timer_.async_wait([self = weak_from_this(), attempt](const error_code& error) {
     if (const auto core = self.lock(); core && !error) core->attempt_failed(attempt, "no answer in time");
   });
+  error_code is_name;
+  const auto number = asio::ip::make_address(address().host, is_name);
+  if (!is_name) {  // no need to ask anybody
+    const tcp::endpoint end(number, static_cast<std::uint16_t>(std::stoul(address().port)));
+    return resolved(tcp::resolver::results_type::create(end, address().host, address().port), attempt);
+  }
   resolver_.async_resolve(
       address().host, address().port,
       [self = weak_from_this(), attempt](const error_code& error, const tcp::resolver::results_type& found) {

@@ -59,6 +59,7 @@ void Wire::connect(const std::string& host, Done done) {
 
 void Wire::start(Owner& owner) {
   owner_ = &owner;
+  established_ = true;
   read();
 }
 
@@ -93,7 +94,9 @@ void Wire::read_tls() {
   stream_->async_read_some(asio::buffer(*tls_buffer_),
                            [self = shared_from_this()](const error_code& error, std::size_t count) {
                              self->reading_ = false;
-                             if (self->closed_ || self->owner_ == nullptr) return;
+                             if (self->closed_) return;
+                             if (self->goodbye_waits_) return self->say_goodbye();
+                             if (self->owner_ == nullptr) return;
                              if (error) return self->lose(error);
                              self->owner_->received({self->tls_buffer_->data(), count});
                              if (!self->closed_ && self->owner_ != nullptr) self->read();
@@ -150,6 +153,12 @@ void Wire::written_all() {
 
 void Wire::say_goodbye() {
   if (stream_) {
+    goodbye_waits_ = reading_;
+    if (reading_) {  // one thing at a time is read from a TLS stream
+      error_code ignored;
+      socket_.cancel(ignored);
+      return;
+    }
     stream_->async_shutdown([self = shared_from_this()](const error_code&) { self->close(); });
     return;
   }
@@ -187,6 +196,7 @@ void Wire::close() {
 
 void Wire::close_when_written() {
   if (closed_ || closing_) return;
+  if (!established_) return close();
   owner_ = nullptr;
   closing_ = true;
   linger_timer_.expires_after(linger);

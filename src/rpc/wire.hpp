@@ -84,7 +84,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
   bool wants_reading_ = true;
   bool reading_ = false;
   bool busy_ = false;
+  bool established_ = false;  // TLS: the handshake is done
   bool closing_ = false;
+  bool goodbye_waits_ = false;  // for the read under way to end
   bool closed_ = false;
 };
 
