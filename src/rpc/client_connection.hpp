@@ -1,51 +1,34 @@
 // One connection of a channel, from a TCP connection that stands until it is lost.
 #pragma once
 #include "rpc/channel_core.hpp"
+#include "rpc/http2_connection.hpp"
 
 namespace conclave::rpc {
 
 class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
-                               public Wire::Owner,
-                               public Session::Owner {
+                               public Http2Connection::Owner {
  public:
   ClientConnection(ChannelCore& core, std::shared_ptr<Wire> wire, Address address);
-  ~ClientConnection();
 
-  void start();
-  bool takes_calls() const { return !closed_ && !leaving_ && session_.takes_requests(); }
+  void start() { http2_->start({}); }
+  bool takes_calls() const { return !closed_ && !leaving_ && http2_->session().takes_requests(); }
   bool send(ClientCall& call);
   void leave();  // no new calls; closes when the last one ended
   void close();  // now; calls end as if the connection was lost
   const Address& address() const { return address_; }
 
  private:
-  // Wire
-  void received(std::string_view bytes) override;
-  void writable() override;
-  void lost(std::string_view why) override;
-  // Session
   StreamPtr open_stream() override;
-  void output_waits() override;
   void goaway_received() override;
-  void pong_received() override { ping_sent_.reset(); }
+  void moved(std::size_t received, std::size_t sent) override;
+  void over(Http2Connection::End end, const std::string& why) override;
 
-  void pump();
-  void look_around();
-  void schedule_look();
-
-  ChannelCore* core_;  // gone when closed
-  std::shared_ptr<Wire> wire_;
+  ChannelCore& core_;  // not to be used when closed
   Address address_;
-  Session session_;
-  Clock::time_point heard_ = Clock::now();
-  std::optional<Clock::time_point> ping_sent_ = {};
-  std::optional<Clock::time_point> stalled_since_ = {};
-  bool works_ = false;
-  bool pump_scheduled_ = false;
-  bool in_turn_ = false;
+  std::shared_ptr<Http2Connection> http2_;
+  bool works_ = false;  // the server said something
   bool leaving_ = false;
   bool closed_ = false;
-  TimedMember<ClientConnection, &ClientConnection::look_around> timer_{*this};
 };
 
 }  // namespace conclave::rpc

@@ -1,23 +1,14 @@
 #include "rpc/server_connection.hpp"
 
-#include <boost/asio/post.hpp>
-
 namespace conclave::rpc {
 
 namespace {
 
-namespace asio = boost::asio;
-
 constexpr std::string_view preface(NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
-
-// What is turned into frames ahead of the socket. Little, so that a small answer overtakes a large one; and
-// as often in a row before others get their turn.
-constexpr std::size_t output_ahead = 64 * 1024;
-constexpr int pumps_per_turn = 4;
 
 }  // namespace
 
-ServerConnection::ServerConnection(ServerCore& core, ConnectionId id, asio::ip::tcp::socket socket,
+ServerConnection::ServerConnection(ServerCore& core, ConnectionId id, boost::asio::ip::tcp::socket socket,
                                    const TlsPtr& tls)
     : core_(core), peer_(new CountedPeer), wire_(std::make_shared<Wire>(std::move(socket), tls)) {
   peer_->connection = id;
@@ -27,7 +18,8 @@ ServerConnection::ServerConnection(ServerCore& core, ConnectionId id, asio::ip::
 ServerConnection::~ServerConnection() { wire_->close(); }
 
 void ServerConnection::start() {
-  core_.wheel.arm(timer_, core_.limits.preface_timeout);
+  request_due_ = Clock::now() + core_.limits.preface_timeout;
+  core_.wheel.arm(timer_, *request_due_);
   wire_->accept([self = shared_from_this()](const boost::system::error_code& error) {
     if (self->closed_) return;
     if (error) {
@@ -35,138 +27,54 @@ void ServerConnection::start() {
       return self->lost(error.message());
     }
     self->peer_->certificate_name = self->wire_->peer_certificate_name();
-    if (self->wire_->protocol() == "h2") self->speak_http2({});
-    if (self->wire_->protocol() == "http/1.1") self->speak_http1({});
-    if (!self->closed_) self->wire_->start(*self);
+    self->wire_->start(*self);
   });
 }
 
-// ---- bytes
-
 void ServerConnection::received(std::string_view bytes) {
   const auto self = shared_from_this();
-  core_.stats.bytes_received += bytes.size();
-  received_ += bytes.size();
-  heard_ = Clock::now();
-  if (session_)
-    take_http2(bytes);
-  else if (http1_)
-    http1_->receive(bytes);
-  else
-    sniff(bytes);
-  if (closed_) return;
-  if (session_ && !looking_ && received_ >= preface.size()) {
-    looking_ = true;
-    schedule_look();
-  }
-  regulate_reading();
+  if (!http1_) return sniff(bytes);
+  moved(bytes.size(), 0);
+  http1_->receive(bytes);
+  // What a client sends ahead of its answers is kept, within reason.
+  if (!closed_ && !http1_->wants_more()) wire_->pause_reading();
 }
 
-// The preface of HTTP/2 may come in pieces; the first byte that is not of it decides.
+// The preface of HTTP/2 may come in pieces; the first byte that is not of it decides. ALPN is not asked: a
+// client that says one thing and does another is understood all the same.
 void ServerConnection::sniff(std::string_view bytes) {
   sniffed_.append(bytes);
   const std::size_t seen = std::min(sniffed_.size(), preface.size());
   const std::string first = sniffed_;
-  if (sniffed_.compare(0, seen, preface, 0, seen) != 0) return speak_http1(first);
-  if (seen == preface.size()) speak_http2(first);
-}
-
-void ServerConnection::speak_http2(std::string_view bytes) {
-  session_ = std::make_unique<Session>(Session::Side::server, core_.limits.session, *this);
-  if (winding_down_) session_->refuse_new_streams();
-  take_http2(bytes);
-}
-
-void ServerConnection::speak_http1(std::string_view bytes) {
-  http1_ = std::make_unique<Http1>(core_.limits.session, *peer_, *this);
-  if (!bytes.empty()) http1_->receive(bytes);
-}
-
-void ServerConnection::take_http2(std::string_view bytes) {
-  in_turn_ = true;
-  const bool well = session_->receive(bytes);
-  in_turn_ = false;
-  if (!well) ++core_.stats.bad_requests;
-  pump();
-}
-
-void ServerConnection::pump() {
-  if (closed_) return;
-  for (int i = 0; i < pumps_per_turn && !wire_->busy(); ++i) {
-    in_turn_ = true;
-    session_->produce(wire_->out(), output_ahead);
-    in_turn_ = false;
-    if (wire_->out().empty()) break;
-    core_.stats.bytes_sent += wire_->out().size();
-    wire_->flush();
-    if (closed_) return;
+  if (sniffed_.compare(0, seen, preface, 0, seen) != 0) {
+    http1_ = std::make_unique<Http1>(core_.limits.session, *peer_, *this);
+    return received(first);
   }
-  note_progress();
-  if (session_->over() || (winding_down_ && session_->streams() == 0 && !session_->wants_write()))
-    return close();
-  if (!wire_->busy() && session_->wants_write()) output_waits();
+  if (seen < preface.size()) return;
+  timer_.disarm();
+  http2_ = std::make_shared<Http2Connection>(core_.loop, core_.wheel, wire_, Session::Side::server,
+                                             core_.limits.session, *this);
+  http2_->start(first);
 }
 
-// One write for everything that is answered in one turn of the loop.
-void ServerConnection::output_waits() {
-  if (in_turn_ || pump_scheduled_ || closed_) return;
-  pump_scheduled_ = true;
-  asio::post(core_.loop, [self = shared_from_this()] {
-    self->pump_scheduled_ = false;
-    if (self->closed_) return;
-    self->pump();
-    if (!self->closed_) self->regulate_reading();
-  });
+void ServerConnection::moved(std::size_t received, std::size_t sent) {
+  core_.stats.bytes_received += received;
+  core_.stats.bytes_sent += sent;
 }
 
-void ServerConnection::writable() {
+void ServerConnection::lost(std::string_view) { close(false); }
+
+void ServerConnection::close(bool politely) {
   const auto self = shared_from_this();
-  note_progress();
-  if (session_) pump();
-  if (!closed_ && http1_ && wire_->pending() * 4 <= core_.limits.session.stream_output_bytes)
-    http1_->drained();
-  if (!closed_) regulate_reading();
-}
-
-void ServerConnection::note_progress() {
-  if (!wire_->busy())
-    stalled_since_.reset();
-  else if (!stalled_since_)
-    stalled_since_ = Clock::now();
-}
-
-// Who does not take its answers may not ask for more. Only a socket that is full counts: where flow control
-// holds the output back, what we read next may be the permission to go on.
-void ServerConnection::regulate_reading() {
-  const std::size_t pending = wire_->pending() + (session_ ? session_->pending_output() : 0);
-  const bool full = wire_->busy() && pending > core_.limits.session.connection_output_bytes;
-  const bool pause = full || (http1_ && !http1_->wants_more());
-  if (pause == reading_paused_) return;
-  reading_paused_ = pause;
-  if (pause)
-    wire_->pause_reading();
+  if (closed_) return;
+  closed_ = true;
+  timer_.disarm();
+  if (http2_) http2_->close(politely);
+  if (politely)
+    wire_->close_when_written();
   else
-    wire_->resume_reading();
-}
-
-void ServerConnection::lost(std::string_view) {
-  const auto self = shared_from_this();
-  if (closed_) return;
-  closed_ = true;
-  timer_.disarm();
-  wire_->close();
-  if (session_) session_->abandon(NGHTTP2_INTERNAL_ERROR);
-  if (http1_) http1_->lost();
-  core_.forget(peer_->connection);
-}
-
-void ServerConnection::close() {
-  const auto self = shared_from_this();
-  if (closed_) return;
-  closed_ = true;
-  timer_.disarm();
-  wire_->close_when_written();
-  if (session_) session_->abandon(NGHTTP2_INTERNAL_ERROR);
+    wire_->close();
+  if (http2_) http2_->session().abandon(NGHTTP2_INTERNAL_ERROR);
   if (http1_) http1_->lost();
   core_.forget(peer_->connection);
 }
@@ -177,6 +85,12 @@ StreamPtr ServerConnection::open_stream() {
   auto call = core_.pool->take();
   call->open(core_, peer_);
   return call;
+}
+
+void ServerConnection::over(Http2Connection::End end, const std::string&) {
+  if (end == Http2Connection::End::timed_out) ++core_.stats.timed_out;
+  if (end == Http2Connection::End::garbage) ++core_.stats.bad_requests;
+  close(end == Http2Connection::End::finished);
 }
 
 // ---- HTTP/1.1
@@ -190,36 +104,28 @@ void ServerConnection::http_request(const HttpRequest& request, HttpReply reply)
 
 void ServerConnection::http_write(std::string_view bytes) {
   if (closed_) return;
-  core_.stats.bytes_sent += bytes.size();
+  moved(0, bytes.size());
   wire_->out().append(bytes);
   wire_->flush();
-  if (closed_) return;
-  note_progress();
-  if (wire_->busy()) wait_for_http1();
-}
-
-void ServerConnection::http_expects(bool request_under_way) {
-  if (winding_down_ && !request_under_way) return close();
-  request_due_ =
-      Clock::now() + (request_under_way ? core_.limits.request_timeout : core_.limits.idle_timeout);
+  if (closed_ || !wire_->busy() || stalled_since_) return;
+  stalled_since_ = Clock::now();
   wait_for_http1();
 }
 
-void ServerConnection::http_close() { close(); }
-
-// ---- time
-
-void ServerConnection::schedule_look() {
-  const SessionLimits& limits = core_.limits.session;
-  const auto shortest = std::min({limits.keepalive_interval, limits.keepalive_timeout, limits.stalled_after});
-  core_.wheel.arm(timer_, shortest / 2);
+void ServerConnection::writable() {
+  const auto self = shared_from_this();
+  stalled_since_.reset();
+  if (!http1_) return;
+  if (wire_->pending() * 4 <= core_.limits.session.stream_output_bytes) http1_->drained();
+  if (!closed_) wait_for_http1();
 }
 
-void ServerConnection::look_around() {
-  const auto self = shared_from_this();
-  if (looking_) return look_at_http2();
-  if (http1_) return look_at_http1();
-  give_up();
+void ServerConnection::http_expects(bool request_under_way) {
+  if (winding_down_ && !request_under_way) return close(true);
+  request_due_ =
+      Clock::now() + (request_under_way ? core_.limits.request_timeout : core_.limits.idle_timeout);
+  wait_for_http1();
+  wire_->resume_reading();
 }
 
 void ServerConnection::wait_for_http1() {
@@ -231,28 +137,10 @@ void ServerConnection::wait_for_http1() {
     core_.wheel.arm(timer_, due);
 }
 
-void ServerConnection::look_at_http1() {
-  const auto now = Clock::now();
-  if (request_due_ && now >= *request_due_) return give_up();
-  if (stalled_since_ && now - *stalled_since_ >= core_.limits.session.stalled_after) return give_up();
-  wait_for_http1();
-}
-
-void ServerConnection::look_at_http2() {
-  const SessionLimits& limits = core_.limits.session;
-  const auto now = Clock::now();
-  if (stalled_since_ && now - *stalled_since_ >= limits.stalled_after) return give_up();
-  if (ping_sent_ && now - *ping_sent_ >= limits.keepalive_timeout) return give_up();
-  if (!ping_sent_ && now - heard_ >= limits.keepalive_interval && !reading_paused_) {
-    ping_sent_ = now;
-    session_->ping();
-  }
-  schedule_look();
-}
-
-void ServerConnection::give_up() {
+// Whatever was due is not there: the preface, a request, or room for an answer.
+void ServerConnection::time_passed() {
   ++core_.stats.timed_out;
-  lost("timed out");
+  close(false);
 }
 
 // ---- the end
@@ -260,29 +148,29 @@ void ServerConnection::give_up() {
 void ServerConnection::wind_down() {
   const auto self = shared_from_this();
   winding_down_ = true;
-  if (session_) {
-    session_->refuse_new_streams();
-    return pump();
+  if (http2_) {
+    http2_->session().refuse_new_streams();
+    return http2_->end_when_idle();
   }
-  if (!http1_ || !http1_->answering()) return close();
+  if (!http1_ || !http1_->answering()) return close(true);
   http1_->close_after_answer();
 }
 
 void ServerConnection::end_now() {
   const auto self = shared_from_this();
   if (closed_) return;
-  if (session_) {
-    session_->for_each_stream([](Stream& stream) {
+  if (http2_) {
+    http2_->session().for_each_stream([](Stream& stream) {
       static_cast<ServerCall&>(stream).abort({Code::unavailable, "the server is shutting down"});
     });
-    pump();
+    http2_->pump();
     if (closed_) return;
-    session_->terminate(NGHTTP2_NO_ERROR);
-    pump();
+    http2_->session().terminate(NGHTTP2_NO_ERROR);
+    http2_->pump();
   }
-  close();
+  close(true);
 }
 
-void ServerConnection::cut_off() { lost("the server is gone"); }
+void ServerConnection::cut_off() { close(false); }
 
 }  // namespace conclave::rpc

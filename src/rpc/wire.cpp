@@ -208,14 +208,6 @@ void Wire::close_when_written() {
   flush();
 }
 
-std::string_view Wire::protocol() const {
-  if (!stream_) return {};
-  const unsigned char* name = nullptr;
-  unsigned length = 0;
-  SSL_get0_alpn_selected(const_cast<Stream&>(*stream_).native_handle(), &name, &length);
-  return {reinterpret_cast<const char*>(name), length};
-}
-
 std::string Wire::peer_address() const {
   error_code error;
   const auto end = socket_.remote_endpoint(error);

@@ -52,7 +52,6 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // destroy what it has not read yet.
   void close_when_written();
 
-  std::string_view protocol() const;          // that ALPN chose; empty: none
   std::string peer_address() const;           // "192.0.2.7:4711"
   std::string peer_certificate_name() const;  // CN of a verified client certificate
   bool closed() const { return closed_; }
