@@ -226,6 +226,7 @@ void ChannelCore::close() {
     one->close();
     asio::post(loop, [one] {});
   }
+  wheel.rest();
 }
 
 }  // namespace conclave::rpc

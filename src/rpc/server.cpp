@@ -92,6 +92,7 @@ void ServerCore::forget(ConnectionId id) {
 void ServerCore::tell_if_drained() {
   if (!draining || !connections.empty() || !drained) return;
   grace.cancel();
+  wheel.rest();
   asio::post(loop, std::exchange(drained, nullptr));
 }
 

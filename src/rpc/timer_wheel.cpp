@@ -31,6 +31,12 @@ void TimerWheel::take_out(Timed& timed) {
   --armed_;
 }
 
+void TimerWheel::rest() {
+  if (armed_ > 0) return;
+  timer_.cancel();
+  sleeping_to_ = -1;
+}
+
 void TimerWheel::sleep_until_next() {
   sleeping_to_ = -1;
   if (armed_ == 0) return;

@@ -60,6 +60,8 @@ class TimerWheel {
   void arm(Timed& timed, Clock::time_point due);
   void arm(Timed& timed, Clock::duration after) { arm(timed, Clock::now() + after); }
   std::size_t armed() const { return armed_; }
+  // With nothing armed the clock may still be set, and keeps the loop running; this stops it.
+  void rest();
 
  private:
   friend class Timed;

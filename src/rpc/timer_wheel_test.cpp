@@ -83,6 +83,23 @@ TEST(TimerWheel, LetsAnAlarmEndOthersOfTheSameTick) {
   EXPECT_FALSE(third->rang);
 }
 
+TEST(TimerWheel, LetsTheLoopEndWhenNothingIsArmed) {
+  boost::asio::io_context loop;
+  TimerWheel wheel(loop);
+  Alarm alarm;
+  wheel.arm(alarm, 2s);
+  alarm.disarm();
+  wheel.rest();
+  const auto begin = Clock::now();
+  loop.run();
+  EXPECT_LT(Clock::now() - begin, 1s);
+  wheel.arm(alarm, 1ms);
+  wheel.rest();  // not now
+  loop.restart();
+  loop.run();
+  EXPECT_TRUE(alarm.rang);
+}
+
 TEST(TimerWheel, MayGoBeforeItsTimers) {
   boost::asio::io_context loop;
   Alarm alarm;

@@ -210,14 +210,17 @@ TEST_F(EtcdPeer, LocksAndCampaigns) {
 
 TEST_F(EtcdPeer, MovesToAnotherEtcd) {
   Etcd other;
+  channel =
+      std::move(Channel::open(loop, {.endpoints = {"127.0.0.1:" + std::to_string(other.port)}}).value());
+  put("x", "y");  // it is up
   channel = std::move(Channel::open(loop, {.endpoints = {"127.0.0.1:" + std::to_string(other.port),
                                                          "127.0.0.1:" + std::to_string(etcd->port)}})
                           .value());
   put("x", "y");
-  const std::string before = channel->endpoint();
+  EXPECT_EQ(channel->endpoint(), "127.0.0.1:" + std::to_string(other.port));
   channel->next_endpoint();
   put("x", "y");
-  EXPECT_NE(channel->endpoint(), before);
+  EXPECT_EQ(channel->endpoint(), "127.0.0.1:" + std::to_string(etcd->port));
 }
 
 // etcdctl asks named endpoints with ":authority: http://127.0.0.1:2379", which nghttp2 by itself refuses.
