@@ -17,11 +17,18 @@ std::string_view text(const std::uint8_t* at, std::size_t length) {
   return {reinterpret_cast<const char*>(at), length};
 }
 
+// Secrets stay out of the compression's memory; what is never the same twice would only push others out of
+// it.
+bool stays_out_of_the_table(std::string_view name) {
+  return name == "token" || name == "authorization" || name == "grpc-timeout" || name == "grpc-message";
+}
+
 HeaderFields fields(const Metadata& metadata) {
   HeaderFields result;
   for (std::size_t i = 0; i < metadata.size(); ++i) {
     const auto [name, value] = metadata[i];
-    result.push_back({bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
+    const std::uint8_t flags = stays_out_of_the_table(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+    result.push_back({bytes(name), bytes(value), name.size(), value.size(), flags});
   }
   return result;
 }

@@ -25,8 +25,12 @@ struct Heard {
   bool may_have_run = true;
   std::vector<std::string> messages = {};
 
+  // A call may outlast the test's interest in it.
+  std::shared_ptr<bool> interested = std::make_shared<bool>(true);
+
   Channel::Done done() {
-    return [this](const Answer& answer) {
+    return [this, still = std::weak_ptr(interested)](const Answer& answer) {
+      if (still.expired()) return;
       EXPECT_FALSE(over) << "a call ends once";
       over = true;
       status = answer.status;
