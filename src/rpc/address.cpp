@@ -27,6 +27,7 @@ std::expected<Address, std::string> parse_address(std::string_view text) {
   } else if (host.contains(':')) {
     return wrong("an IPv6 address stands in brackets");
   }
+  if (host.find_first_of("[]/@ ") != std::string_view::npos) return wrong("that is no name of a host");
   result.host = host.empty() ? "0.0.0.0" : std::string(host);
   result.port = port;
   return result;

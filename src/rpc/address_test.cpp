@@ -14,8 +14,8 @@ TEST(Address, TakesWhatUsersWrite) {
 }
 
 TEST(Address, SaysWhatIsWrong) {
-  for (const char* text :
-       {"", "host", "host:", "host:x", "host:65536", "host:123456", "::1:5", "ftp://h:1", "h:-1"}) {
+  for (const char* text : {"", "host", "host:", "host:x", "host:65536", "host:123456", "::1:5", "ftp://h:1",
+                           "h:-1", "http://[::1s://[::1]:8371"}) {
     const auto address = parse_address(text);
     ASSERT_FALSE(address) << text;
     EXPECT_NE(address.error().find("is no address"), std::string::npos);
