@@ -6,6 +6,7 @@
 
 #include "check/arena.hpp"
 #include "check/locals.hpp"
+#include "check/patient_mutex.hpp"
 #include "check/space.hpp"
 #include "check/table.hpp"
 
@@ -167,7 +168,7 @@ class Network final : public Space {
   bool invariants_ = false;
   trace::Directions prologue_;
 
-  mutable std::mutex lock_;
+  mutable PatientMutex lock_;
   Segmented<Step> steps_;
   Memo known_steps_;  // of processes that have met many inputs
   Arena arena_;
