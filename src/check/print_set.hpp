@@ -107,7 +107,7 @@ class PrintSet {
   void grow(Cell& cell) {
     if (used_ > cells_.size() * std::uint64_t{unit_slots} * (most_units / 2) * 7 / 8) return cut_cells();
     const Cell old = take_out(cell);
-    for (std::uint32_t more = (cell.count + 1) / 3 + 1; more > 0; --more) add_unit(cell);
+    for (std::uint32_t more = std::max(1u, cell.count / 3); more > 0; --more) add_unit(cell);
     put_back(old, &cell, 1);
   }
   // Twice as many cells, each with half the units.
