@@ -380,8 +380,8 @@ Identity make_identity(const std::string& name, const std::string& alternative, 
 class Certificates {
  public:
   Certificates() {
-    char name[] = "/tmp/conclave-tls-XXXXXX";
-    folder_ = mkdtemp(name);
+    std::string name = testing::TempDir() + "conclave-tls-XXXXXX";
+    folder_ = mkdtemp(name.data());
     const Identity authority = make_identity("authority", "", nullptr);
     const Identity other = make_identity("other authority", "", nullptr);
     write("authority", authority);

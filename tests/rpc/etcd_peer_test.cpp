@@ -35,8 +35,8 @@ std::uint16_t free_port() {
 class Etcd {
  public:
   Etcd() {
-    char name[] = "/tmp/rpc_etcd_XXXXXX";
-    directory_ = mkdtemp(name);
+    std::string name = testing::TempDir() + "rpc_etcd_XXXXXX";
+    directory_ = mkdtemp(name.data());
     const std::string client = "http://127.0.0.1:" + std::to_string(port);
     const std::string peer = "http://127.0.0.1:" + std::to_string(free_port());
     pid_ = fork();

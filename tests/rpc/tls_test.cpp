@@ -11,8 +11,8 @@ namespace {
 class Tls : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    char name[] = "/tmp/rpc_tls_XXXXXX";
-    directory = mkdtemp(name);
+    std::string name = testing::TempDir() + "rpc_tls_XXXXXX";
+    directory = mkdtemp(name.data());
     const std::string command = "bash " RPC_TESTS "/certificates.sh " + directory + " >/dev/null 2>&1";
     ASSERT_EQ(std::system(command.c_str()), 0) << "openssl makes certificates";
   }
