@@ -83,6 +83,8 @@ class Decoder {
 
   bool failed() const { return error_.has_value(); }
   DecodeError error() const { return *error_; }
+  // What has not been read.
+  std::span<const std::uint8_t> rest() const { return rest_; }
   void finish() {
     if (!rest_.empty()) refuse(DecodeError::trailing);
   }

@@ -1,0 +1,253 @@
+#include "live/member.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "live/process_of.hpp"
+#include "protocols/election/bully.hpp"
+#include "protocols/election/chang_roberts.hpp"
+#include "protocols/mutex/central_server.hpp"
+#include "protocols/mutex/ricart_agrawala.hpp"
+#include "protocols/mutex/token_ring.hpp"
+
+namespace conclave::live {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+template <Protocol P>
+Engine engine(std::string name) {
+  return {
+      .name = std::move(name),
+      .process = [](NodeId self, const NodeSet& members, Surroundings& around) -> std::unique_ptr<Process> {
+        return std::make_unique<ProcessOf<P>>(self, members, typename P::Setup{}, around);
+      }};
+}
+
+std::uint16_t free_port() {
+  boost::asio::io_context loop;
+  boost::asio::ip::tcp::acceptor door(loop, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  return door.local_endpoint().port();
+}
+
+// Members on one loop, over real sockets.
+struct Village {
+  boost::asio::io_context loop{1};
+  Engine engine;
+  MemberOptions usual;
+  std::map<NodeId, std::unique_ptr<Member>> members;
+  std::vector<std::pair<NodeId, std::uint64_t>> grants;  // in the order in which they came
+  std::map<NodeId, std::uint64_t> inside;
+  std::map<NodeId, std::string> lost;
+  std::map<NodeId, std::optional<NodeId>> leader;
+
+  Village(Engine which, std::uint32_t size) : engine(std::move(which)) {
+    usual.links.group = "village";
+    usual.links.key = "secret";
+    usual.links.heartbeat = 20ms;
+    usual.links.down_after = 150ms;
+    usual.links.redial_most = 50ms;
+    for (std::uint32_t i = 1; i <= size; ++i) usual.links.members.push_back({{i}, "127.0.0.1", free_port()});
+    for (std::uint32_t i = 1; i <= size; ++i) start({i});
+  }
+
+  void start(NodeId id) {
+    MemberOptions options = usual;
+    options.links.self = id;
+    auto member = Member::open(loop, options, engine, [](LogLevel, std::string_view) {});
+    ASSERT_TRUE(member) << member.error();
+    members[id] = std::move(*member);
+    members[id]->listen(
+        {.granted =
+             [this, id](const std::string&, std::uint64_t fence) {
+               EXPECT_TRUE(inside.empty()) << "two members inside";
+               EXPECT_TRUE(grants.empty() || fence > grants.back().second) << fence;
+               grants.emplace_back(id, fence);
+               inside[id] = fence;
+             },
+         .lost =
+             [this, id](const std::string&, const std::string& why) {
+               inside.erase(id);
+               lost[id] = why;
+             },
+         .elected = [this, id](const std::string&, std::optional<NodeId> who) { leader[id] = who; }});
+  }
+  void kill(NodeId id) {
+    members.erase(id);
+    inside.erase(id);
+    leader.erase(id);
+  }
+  void release(NodeId id) {
+    inside.erase(id);
+    members[id]->release("door");
+  }
+  template <class Condition>
+  bool until(Condition&& condition, std::chrono::milliseconds patience = 10s) {
+    const auto end = Clock::now() + patience;
+    while (!condition() && Clock::now() < end) loop.run_one_for(10ms);
+    return condition();
+  }
+  void run_for(std::chrono::milliseconds time) {
+    until([] { return false; }, time);
+  }
+  NameStatus door(NodeId id) {
+    for (const NameStatus& name : members[id]->status().names) {
+      if (name.name == "door") return name;
+    }
+    return {};
+  }
+  // Everybody asks again and again until this many grants have been seen.
+  bool contend(std::size_t entries) {
+    std::map<NodeId, bool> asked;
+    return until([&] {
+      for (auto& [id, member] : members) {
+        if (inside.contains(id)) {
+          release(id);
+          asked[id] = false;
+        }
+        if (!asked[id] && grants.size() < entries) {
+          asked[id] = true;
+          member->acquire("door");
+        }
+      }
+      return grants.size() >= entries && std::ranges::none_of(asked, [](auto& a) { return a.second; });
+    });
+  }
+};
+
+TEST(Member, GrantsALockToOneAtATime) {
+  Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+  EXPECT_TRUE(village.contend(300)) << village.grants.size();
+  for (std::uint32_t i = 1; i <= 3; ++i)
+    EXPECT_GT(std::ranges::count(village.grants, NodeId{i}, &std::pair<NodeId, std::uint64_t>::first), 50);
+}
+
+TEST(Member, AServerRunsBesideTheGreatestMember) {
+  Village village(engine<mutex::CentralServer>("central-server"), 3);
+  EXPECT_TRUE(village.contend(300)) << village.grants.size();
+}
+
+TEST(Member, BlocksSafelyAndSaysForWhom) {
+  Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+  ASSERT_TRUE(village.contend(6));
+  village.kill({3});
+  village.members[{1}]->acquire("door");
+  village.run_for(400ms);
+  EXPECT_TRUE(village.inside.empty());
+  const NameStatus status = village.door({1});
+  EXPECT_EQ(status.waits_for, std::vector{NodeId{3}});
+  EXPECT_EQ(status.words, "waits for member 3, which is down");
+  // The same member comes back as a new process, and the request that waited is served.
+  village.start({3});
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({1}); })) << village.door({1}).words;
+}
+
+TEST(Member, GoesOnWithoutAnEvictedMember) {
+  Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+  ASSERT_TRUE(village.contend(6));
+  EXPECT_EQ(village.members[{1}]->evict({3}, 0).error(),
+            "member 3 answers; stop its process before you evict it");
+  village.kill({3});
+  village.members[{1}]->acquire("door");
+  ASSERT_TRUE(village.until([&] { return !village.members[{1}]->status().members[2].up; }));
+  ASSERT_TRUE(village.members[{1}]->evict({3}, 0).has_value());
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({1}); })) << village.door({1}).words;
+  EXPECT_FALSE(village.members[{1}]->evict({2}, 0).has_value()) << "one of three is no majority";
+  village.release({1});
+  // It comes back and counts again.
+  village.start({3});
+  EXPECT_TRUE(village.until([&] { return village.members[{1}]->status().members[2].up; }));
+  village.members[{3}]->acquire("door");
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({3}); })) << village.door({3}).words;
+}
+
+TEST(Member, ARestartWhileSomebodyIsInsideWaitsForHim) {
+  Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+  village.members[{1}]->acquire("door");
+  ASSERT_TRUE(village.until([&] { return village.inside.contains({1}); }));
+  village.kill({2});
+  village.run_for(50ms);
+  village.start({2});
+  village.members[{2}]->acquire("door");
+  village.run_for(500ms);
+  EXPECT_EQ(village.grants.size(), 1u);
+  village.release({1});
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({2}); })) << village.door({2}).words;
+}
+
+TEST(Member, WaitsOutTheLeasesOfAMemberThatDied) {
+  Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+  bool known = false;
+  village.members[{3}]->acquire("door");
+  ASSERT_TRUE(village.until([&] { return village.inside.contains({3}); }));
+  village.members[{3}]->promise_longest_lease(1500ms, [&] { known = true; });
+  ASSERT_TRUE(village.until([&] { return known; }));
+  const auto death = Clock::now();
+  village.kill({3});
+  village.run_for(50ms);
+  village.start({3});
+  village.members[{2}]->acquire("door");
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({2}); })) << village.door({2}).words;
+  EXPECT_GE(Clock::now() - death, 1400ms);
+}
+
+TEST(Member, ALostTokenIsMadeAnewByTheOthers) {
+  Engine ring = engine<mutex::TokenRing>("token-ring");
+  ring.regenerates = true;
+  Village village(ring, 3);
+  village.members[{2}]->acquire("door");
+  ASSERT_TRUE(village.until([&] { return village.inside.contains({2}); }));
+  village.kill({2});  // with the token
+  village.members[{1}]->acquire("door");
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({1}); })) << village.door({1}).words;
+}
+
+TEST(Member, ForgetsNamesThatNobodyWantsAndRemembersTheirFences) {
+  Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+  village.members.clear();
+  village.usual.forget_after = 200ms;
+  for (std::uint32_t i = 1; i <= 3; ++i) village.start({i});
+  ASSERT_TRUE(village.contend(9));
+  EXPECT_TRUE(village.until([&] {
+    return std::ranges::all_of(village.members, [](auto& m) { return m.second->status().names.empty(); });
+  }));
+  EXPECT_TRUE(village.contend(18));  // fences are compared there
+}
+
+TEST(Member, AnElectionFollowsTheLiving) {
+  Engine ring = engine<election::ChangRoberts>("chang-roberts");
+  ring.elects = true;
+  Village village(ring, 3);
+  village.members[{1}]->take_part("king");
+  const auto agreed = [&](std::uint32_t id) {
+    return std::ranges::all_of(village.members,
+                               [&](auto& m) { return m.second->leader("king") == NodeId{id}; });
+  };
+  EXPECT_TRUE(village.until([&] { return agreed(3); }));
+  village.kill({3});
+  EXPECT_TRUE(village.until([&] { return agreed(2); }));
+  village.start({3});
+  EXPECT_TRUE(village.until([&] { return agreed(3); }));
+}
+
+TEST(Member, BullyLooksAfterItself) {
+  Engine bully = engine<election::Bully>("bully");
+  bully.elects = true;
+  bully.in_epochs = false;
+  Village village(bully, 3);
+  for (auto& [id, member] : village.members) member->take_part("king");
+  const auto agreed = [&](std::uint32_t id) {
+    return std::ranges::all_of(village.members,
+                               [&](auto& m) { return m.second->leader("king") == NodeId{id}; });
+  };
+  EXPECT_TRUE(village.until([&] { return agreed(3); }));
+  village.kill({3});
+  EXPECT_TRUE(village.until([&] { return agreed(2); }));
+  village.start({3});
+  EXPECT_TRUE(village.until([&] { return agreed(3); })) << "the greatest takes over when it comes back";
+}
+
+}  // namespace
+}  // namespace conclave::live
