@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
@@ -36,7 +37,7 @@ Entry all_to_all() {
                  .paper = "folklore",
                  .year = 1977,
                  .source = "src/protocols/election/all_to_all.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "N(N-1) messages",
                  .properties = {"E1", "E2", "agreement", "stability"},
                  .remark = "one crash and everybody waits for ever",
@@ -46,6 +47,7 @@ Entry all_to_all() {
                  .usual = usual,
                  .measure = measure};
   bind<AllToAll, all_to_all_setup<AllToAll::Setup>>(entry);
+  bind_election<AllToAll, all_to_all_setup<AllToAll::Setup>>(entry);
   bind_check<AllToAll, election::Judge, all_to_all_setup<AllToAll::Setup>>(entry);
   return entry;
 }

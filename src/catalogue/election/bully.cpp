@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/election/bounds.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -110,7 +111,7 @@ Entry bully() {
       .paper = "Garcia-Molina, IEEE Trans. Computers C-31(1), 1982",
       .year = 1982,
       .source = "src/protocols/election/bully.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "p^2+n-2 messages, p live processes from the caller upwards; n-1 to n^2-n-1",
       .properties = {"E1", "E2", "agreement"},
       .remark =
@@ -127,6 +128,7 @@ Entry bully() {
       .usual = bully_usual,
       .measure = measure};
   bind<Bully, bully_setup>(entry);
+  bind_own_election<Bully, bully_setup>(entry);
   bind_check<Bully, election::Judge, bully_setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;

@@ -1,5 +1,6 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/election/bully.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -32,7 +33,7 @@ Entry bully_delayed() {
       .paper = "Garcia-Molina, IEEE Trans. Computers C-31(1), 1982, with delays by rank",
       .year = 1982,
       .source = "src/protocols/election/bully.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "2p+n-2 messages, n-1 if p = 1; p live processes from the caller upwards",
       .properties = {"E1", "E2", "agreement"},
       .remark =
@@ -46,6 +47,7 @@ Entry bully_delayed() {
       .usual = bully_usual,
       .measure = measure};
   bind<election::Bully, setup>(entry);
+  bind_own_election<election::Bully, setup>(entry);
   bind_check<election::Bully, election::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/election/bully.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -28,7 +29,7 @@ Entry bully_polite() {
       .paper = "Garcia-Molina, IEEE Trans. Computers C-31(1), 1982, with a question before the takeover",
       .year = 1982,
       .source = "src/protocols/election/bully_polite.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "as bully; 2 messages to come back, where bully needs n-1",
       .properties = {"E2"},
       .remark =
@@ -42,6 +43,7 @@ Entry bully_polite() {
       .usual = bully_usual,
       .measure = measure};
   bind<election::BullyPolite, bully_setup>(entry);
+  bind_own_election<election::BullyPolite, bully_setup>(entry);
   bind_check<election::BullyPolite, election::PoliteJudge, bully_setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;

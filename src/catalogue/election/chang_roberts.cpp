@@ -4,6 +4,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
@@ -70,7 +71,7 @@ Entry chang_roberts() {
       .paper = "Chang and Roberts, CACM 22(5), 1979",
       .year = 1979,
       .source = "src/protocols/election/chang_roberts.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "2N+d messages, d from the starter to the greatest; all start: N*H_N+N on average",
       .properties = {"E1", "E2", "agreement", "stability"},
       .remark = "a crash breaks the ring, or takes the message with it",
@@ -87,6 +88,7 @@ Entry chang_roberts() {
       .refuse = refuse,
       .measure = measure};
   bind<ChangRoberts, chang_roberts_setup<ChangRoberts::Setup>>(entry);
+  bind_election<ChangRoberts, chang_roberts_setup<ChangRoberts::Setup>>(entry);
   bind_check<ChangRoberts, election::Judge, chang_roberts_setup<ChangRoberts::Setup>>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.nodes = 4; };
   return entry;

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
@@ -53,7 +54,7 @@ Entry ring_list() {
       .paper = "Tanenbaum and van Steen, Distributed Systems; after Le Lann, IFIP 1977",
       .year = 1977,
       .source = "src/protocols/election/ring_list.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "2n messages per starter, n live processes; one attempt per dead process and lap",
       .properties = {"E1", "E2", "agreement"},
       .remark = "stability: late news of an election that a dead process won can unseat the next leader",
@@ -71,6 +72,7 @@ Entry ring_list() {
       .usual = usual,
       .measure = measure};
   bind<RingList, ring_list_setup<RingList::Setup>>(entry);
+  bind_election<RingList, ring_list_setup<RingList::Setup>>(entry);
   bind_check<RingList, election::Judge, ring_list_setup<RingList::Setup>>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = {20};  // there, back from who is down, and on to the next: a hop

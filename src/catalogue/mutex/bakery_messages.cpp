@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -25,7 +26,7 @@ Entry bakery_messages() {
                  .paper = "Lamport, CACM 17(8), 1974",
                  .year = 1974,
                  .source = "src/protocols/mutex/bakery_messages.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "6(N-1) messages",
                  .properties = {"EM1", "EM2", "ND", "FCFS", "fence"},
                  .remark = "EM3: kept only from the end of the doorway on (FCFS)",
@@ -34,6 +35,7 @@ Entry bakery_messages() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::BakeryMessages, setup>(entry);
+  bind_lock<mutex::BakeryMessages, setup>(entry);
   bind_check<mutex::BakeryMessages, mutex::Judge, setup>(entry);
   return entry;
 }

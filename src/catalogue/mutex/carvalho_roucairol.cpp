@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -25,7 +26,7 @@ Entry carvalho_roucairol() {
                  .paper = "Carvalho and Roucairol, CACM 26(2), 1983",
                  .year = 1983,
                  .source = "src/protocols/mutex/carvalho_roucairol.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "0 to 2(N-1) messages",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: a kept permission overtakes a request under way",
@@ -34,6 +35,7 @@ Entry carvalho_roucairol() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::CarvalhoRoucairol, setup>(entry);
+  bind_lock<mutex::CarvalhoRoucairol, setup>(entry);
   bind_check<mutex::CarvalhoRoucairol, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   entry.long_check = true;

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -25,7 +26,7 @@ Entry central_server() {
                  .paper = "lock managers of the 1970s; Coulouris et al., Distributed Systems, 15.2",
                  .year = 1978,
                  .source = "src/protocols/mutex/central_server.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "3 messages (4 if denied)",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: the server orders by arrival",
@@ -35,6 +36,7 @@ Entry central_server() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::CentralServer, setup>(entry);
+  bind_coordinated_lock<mutex::CentralServer, setup>(entry);
   bind_check<mutex::CentralServer, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   return entry;

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -26,7 +27,7 @@ Entry central_token() {
       .paper = "centralised token of the lecture literature; vectors after Fidge and Mattern, 1988",
       .year = 1988,
       .source = "src/protocols/mutex/central_token.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "3 messages",
       .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
       .remark = "",
@@ -36,6 +37,7 @@ Entry central_token() {
       .claims = claims,
       .monitor = mutex_monitor};
   bind<mutex::CentralToken, setup>(entry);
+  bind_token_lock<mutex::CentralToken, setup>(entry);
   bind_check<mutex::CentralToken, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
   return entry;

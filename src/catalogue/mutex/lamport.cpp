@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -25,7 +26,7 @@ Entry lamport() {
                  .paper = "Lamport, CACM 21(7), 1978",
                  .year = 1978,
                  .source = "src/protocols/mutex/lamport.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "3(N-1) messages",
                  .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
                  .remark = "",
@@ -34,6 +35,7 @@ Entry lamport() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::Lamport, setup>(entry);
+  bind_lock<mutex::Lamport, setup>(entry);
   bind_check<mutex::Lamport, mutex::Judge, setup>(entry);
   return entry;
 }

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -29,7 +30,7 @@ Entry maekawa() {
                  .paper = "Maekawa, TOCS 3(2), 1985",
                  .year = 1985,
                  .source = "src/protocols/mutex/maekawa.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "3(K-1) messages, K the size of a voting set",
                  .properties = {"EM1", "fence"},
                  .remark = "ND, EM2: three who ask at once can deadlock; EM3: quorums do not order",
@@ -39,6 +40,7 @@ Entry maekawa() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::Maekawa, setup>(entry);
+  bind_lock<mutex::Maekawa, setup>(entry);
   bind_check<mutex::Maekawa, mutex::Judge, setup>(entry);
   return entry;
 }

@@ -4,6 +4,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -32,7 +33,7 @@ Entry maekawa_deadlock_free() {
                  .paper = "Maekawa, TOCS 3(2), 1985; Sanders, TOCS 5(3), 1987",
                  .year = 1987,
                  .source = "src/protocols/mutex/maekawa_deadlock_free.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "3(K-1) messages, and 3 per vote called back",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: a later request may collect its votes first",
@@ -44,6 +45,7 @@ Entry maekawa_deadlock_free() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::MaekawaDeadlockFree, setup>(entry);
+  bind_lock<mutex::MaekawaDeadlockFree, setup>(entry);
   bind_check<mutex::MaekawaDeadlockFree, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   return entry;

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -32,7 +33,7 @@ Entry ricart_agrawala() {
       .paper = "Ricart and Agrawala, CACM 24(1), 1981",
       .year = 1981,
       .source = "src/protocols/mutex/ricart_agrawala.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "2(N-1) messages",
       .properties = {"EM1", "EM2", "EM3", "ND", "fence"},
       .remark = "",
@@ -43,6 +44,7 @@ Entry ricart_agrawala() {
       .claims = claims,
       .monitor = mutex_monitor};
   bind<mutex::RicartAgrawala, setup>(entry);
+  bind_lock<mutex::RicartAgrawala, setup>(entry);
   bind_check<mutex::RicartAgrawala, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
   return entry;

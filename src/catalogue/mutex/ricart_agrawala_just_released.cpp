@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -25,7 +26,7 @@ Entry ricart_agrawala_just_released() {
                  .paper = "answer to the textbook exercise on Ricart and Agrawala, CACM 24(1), 1981",
                  .year = 1981,
                  .source = "src/protocols/mutex/ricart_agrawala_just_released.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "0 to 2(N-1) messages",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: a free re-entry overtakes a request under way",
@@ -34,6 +35,7 @@ Entry ricart_agrawala_just_released() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::RicartAgrawalaJustReleased, setup>(entry);
+  bind_lock<mutex::RicartAgrawalaJustReleased, setup>(entry);
   bind_check<mutex::RicartAgrawalaJustReleased, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   entry.long_check = true;

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_engine.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -10,6 +11,11 @@ namespace {
 
 mutex::TokenRing::Setup setup(const Setting& setting) {
   return {.ring = setting.ring, .token_under_way = setting.token_under_way};
+}
+
+// Between real processes a token that nobody wants slows down.
+mutex::TokenRing::Setup live_setup(const Setting& setting) {
+  return {.patience = 200 * setting.members.size(), .rest = {5}};
 }
 
 Claims claims(std::uint32_t nodes, bool high_load) {
@@ -28,7 +34,7 @@ Entry token_ring() {
                  .paper = "Le Lann, Distributed systems: towards a formal approach, IFIP 1977",
                  .year = 1977,
                  .source = "src/protocols/mutex/token_ring.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "1 to infinity messages",
                  .properties = {"EM1", "EM2", "ND", "fence"},
                  .remark = "EM3: the order is that of the ring",
@@ -40,6 +46,7 @@ Entry token_ring() {
                  .claims = claims,
                  .monitor = mutex_monitor};
   bind<mutex::TokenRing, setup>(entry);
+  bind_token_lock<mutex::TokenRing, live_setup>(entry);
   bind_check<mutex::TokenRing, mutex::Judge, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.entries = 2;

@@ -66,6 +66,12 @@ struct BakeryMessages {
   bool operator==(const BakeryMessages&) const = default;
   bool inside() const { return number > 0 && !choosing && choosing_peers.empty() && ahead.empty(); }
   Stamp ticket() const { return {number, self}; }
+  NodeSet waits_for() const {
+    NodeSet silent = unread;
+    for (NodeId peer : choosing_peers) silent.insert(peer);
+    for (NodeId peer : ahead) silent.insert(peer);
+    return silent;
+  }
 
   static BakeryMessages start(NodeId self, const NodeSet& all, const Setup&, Out&) {
     return {.self = self, .peers = all.without(self)};

@@ -43,6 +43,7 @@ struct CarvalhoRoucairol {
 
   bool operator==(const CarvalhoRoucairol&) const = default;
   bool inside() const { return request && missing.empty(); }
+  NodeSet waits_for() const { return missing; }
 
   static CarvalhoRoucairol start(NodeId self, const NodeSet& all, const Setup&, Out&) {
     return {.self = self, .missing = all.without(self)};

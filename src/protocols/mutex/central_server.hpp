@@ -51,6 +51,7 @@ struct CentralServer {
   bool inside = false;
 
   bool operator==(const CentralServer&) const = default;
+  NodeSet waits_for() const { return {server}; }
 
   static CentralServer start(NodeId self, const NodeSet& all, const Setup& setup, Out&) {
     return {.self = self, .server = all.min(), .says_denied = setup.says_denied};

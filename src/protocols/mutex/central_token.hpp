@@ -61,6 +61,7 @@ struct CentralToken {
   std::vector<Pending> pending = {};  // made and not served, in order of arrival
 
   bool operator==(const CentralToken&) const = default;
+  NodeSet waits_for() const { return {coordinator}; }
 
   static CentralToken start(NodeId self, const NodeSet& all, const Setup& setup, Out&) {
     CentralToken node = {

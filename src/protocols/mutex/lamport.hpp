@@ -48,6 +48,13 @@ struct Lamport {
   bool inside = false;
 
   bool operator==(const Lamport&) const = default;
+  NodeSet waits_for() const {
+    NodeSet silent = unacknowledged;
+    for (const Stamp& earlier : queue) {
+      if (request && earlier < *request) silent.insert(earlier.node);
+    }
+    return silent;
+  }
 
   static Lamport start(NodeId self, const NodeSet& all, const Setup&, Out&) {
     return {.self = self, .peers = all.without(self), .greatest_id = all.max().value};

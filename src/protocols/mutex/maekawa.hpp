@@ -56,6 +56,7 @@ struct Maekawa {
 
   bool operator==(const Maekawa&) const = default;
   bool inside() const { return wanting && awaiting.empty(); }
+  NodeSet waits_for() const { return awaiting; }
 
   static Maekawa start(NodeId self, const NodeSet& all, const Setup& setup, Out&) {
     Maekawa node = {.self = self, .no_self_vote = setup.no_self_vote};

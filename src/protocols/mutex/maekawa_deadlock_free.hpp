@@ -68,6 +68,13 @@ struct MaekawaDeadlockFree {
 
   bool operator==(const MaekawaDeadlockFree&) const = default;
   bool inside() const { return request && votes == voters; }
+  NodeSet waits_for() const {
+    NodeSet missing;
+    for (NodeId voter : voters) {
+      if (!votes.contains(voter)) missing.insert(voter);
+    }
+    return missing;
+  }
 
   static MaekawaDeadlockFree start(NodeId self, const NodeSet& all, const Setup& setup, Out&) {
     if (setup.sets.empty()) return {.self = self, .voters = VotingSystem(all).of(self)};

@@ -58,6 +58,7 @@ struct RicartAgrawala {
 
   bool operator==(const RicartAgrawala&) const = default;
   bool inside() const { return request && awaiting.empty(); }
+  NodeSet waits_for() const { return awaiting; }
 
   static RicartAgrawala start(NodeId self, const NodeSet& all, const Setup& setup, Out&) {
     const auto initial = setup.clocks.find(self);

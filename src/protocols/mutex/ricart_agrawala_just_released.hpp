@@ -45,6 +45,7 @@ struct RicartAgrawalaJustReleased {
 
   bool operator==(const RicartAgrawalaJustReleased&) const = default;
   bool inside() const { return request && awaiting.empty(); }
+  NodeSet waits_for() const { return awaiting; }
 
   static RicartAgrawalaJustReleased start(NodeId self, const NodeSet& all, const Setup&, Out&) {
     return {.self = self, .peers = all.without(self)};

@@ -26,11 +26,11 @@ end_twins()
 
 begin_twins(token_ring TokenRing token-ring)
 twin(copies_token "keeps the token it has passed on"
-  "out.send(successor, Token{*token, generation});\n    token.reset();"
-  "out.send(successor, Token{*token, generation});")
+  "out.send(successor, Token{*token, generation, quiet});\n    token.reset();"
+  "out.send(successor, Token{*token, generation, quiet});")
 twin(never_keeps "passes the token on although it wants to enter"
-  "if (!wanting && successor != self)"
-  "if (successor != self)")
+  "goes_on = !wanting && successor != self;"
+  "goes_on = successor != self;")
 twin(loses_token "drops the token on leaving"
   "ensure(inside(), \"only the holder releases\");"
   "ensure(inside(), \"only the holder releases\"); wanting = false; token.reset(); return;")

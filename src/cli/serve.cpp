@@ -1,0 +1,262 @@
+// conclave serve: one member of a group, with its front desk.
+#include <sys/stat.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <filesystem>
+
+#include "catalogue/engines.hpp"
+#include "cli/serve_plan.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "desk/desk.hpp"
+#include "live/member.hpp"
+#include "rpc/server.hpp"
+
+namespace conclave::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Error = std::unexpected<std::string>;
+
+struct Flags {
+  ServePlan plan;
+  std::string config;
+  bool verbose = false;
+};
+
+void log_line(live::LogLevel level, std::string_view line) {
+  static constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto day = std::chrono::floor<std::chrono::days>(now);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(now - day);
+  fmt::print(stderr, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z {:7} {}\n", static_cast<int>(date.year()),
+             static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+             time.minutes().count(), time.seconds().count(), time.subseconds().count(),
+             names[static_cast<std::size_t>(level)], line);
+}
+
+// A key in a file that others may read is no secret.
+std::expected<std::string, std::string> read_key(const std::string& path) {
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    return Error(fmt::format("{} can be read by others: chmod 600 {}", path, path));
+  auto key = read_file(path);
+  if (!key) return Error(key.error());
+  while (!key->empty() && (key->back() == '\n' || key->back() == '\r')) key->pop_back();
+  if (key->size() < 16)
+    return Error(
+        fmt::format("{} has fewer than 16 bytes: head -c 32 /dev/urandom | base64 > {}", path, path));
+  return key;
+}
+
+std::chrono::nanoseconds seconds(double value) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(value));
+}
+
+// ---- from what was said to what is meant
+
+std::expected<catalogue::Setting, std::string> setting_of(const ServePlan& plan,
+                                                          const catalogue::Entry& entry) {
+  catalogue::Setting setting = {.protocol = std::string(entry.name)};
+  if (!plan.variant.empty()) setting.variant = plan.variant;
+  if (!entry.variant(setting.variant))
+    return Error(fmt::format("{} has no variant '{}'; see conclave catalogue {}", entry.name, setting.variant,
+                             entry.name));
+  for (const std::string& text : plan.set) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const auto known = std::ranges::find(entry.parameters, name, &catalogue::Parameter::name);
+    if (equals == std::string::npos || known == entry.parameters.end())
+      return Error(
+          fmt::format("{} has no parameter '{}'; see conclave catalogue {}", entry.name, name, entry.name));
+    setting.parameters[name] = text.substr(equals + 1);
+  }
+  return setting;
+}
+
+std::expected<live::MemberOptions, std::string> member_options(const ServePlan& plan) {
+  live::MemberOptions options;
+  live::LinkOptions& links = options.links;
+  for (const std::string& text : plan.members) {
+    auto peer = read_peer(text);
+    if (!peer) return Error(peer.error());
+    links.members.push_back(std::move(*peer));
+  }
+  if (links.members.empty()) links.members.push_back({{1}, "127.0.0.1", 2380});
+  if (plan.id == 0 && links.members.size() > 1)
+    return Error("which of the members is this one? --id says so");
+  links.self = {plan.id == 0 ? links.members.front().id.value : plan.id};
+  if (const std::string wrong = live::wrong_with(links.members, links.self); !wrong.empty())
+    return Error(wrong);
+  links.group = plan.group.empty() ? "conclave" : plan.group;
+  if (!plan.listen.empty()) {
+    const auto address = read_address(plan.listen);
+    if (!address) return Error(address.error());
+    links.listen = *address;
+  }
+  if (!plan.key_file.empty()) {
+    auto key = read_key(plan.key_file);
+    if (!key) return Error(key.error());
+    links.key = std::move(*key);
+  }
+  links.tls = {.certificate = plan.tls_cert, .key = plan.tls_key, .authority = plan.tls_ca};
+  if (plan.down_after > 0) {
+    links.down_after = seconds(plan.down_after);
+    links.heartbeat = std::min(links.heartbeat, links.down_after / 5);
+  }
+  if (plan.forget_after > 0) options.forget_after = seconds(plan.forget_after);
+  return options;
+}
+
+std::expected<desk::Options, std::string> desk_options(const ServePlan& plan, NodeId self,
+                                                       const std::string& client) {
+  const std::string scheme = plan.client_tls ? "https://" : "http://";
+  desk::Options options = {.lock_engines = catalogue::lock_engines()};
+  options.client_urls[self] = {scheme + client};
+  for (const std::string& text : plan.clients) {
+    const auto peer = read_peer(text);
+    if (!peer) return Error(peer.error());
+    options.client_urls[peer->id] = {scheme + live::in_words(peer->address())};
+  }
+  return options;
+}
+
+std::expected<rpc::TlsPtr, std::string> client_tls(const ServePlan& plan) {
+  if (!plan.client_tls) return rpc::TlsPtr{};
+  return rpc::server_tls({.certificate = plan.tls_cert, .key = plan.tls_key, .authority = plan.tls_ca});
+}
+
+// ---- running
+
+class Service {
+ public:
+  std::expected<void, std::string> open(const ServePlan& plan, const catalogue::Entry& entry, bool verbose) {
+    log_ = [verbose](live::LogLevel level, std::string_view line) {
+      if (verbose || level != live::LogLevel::debug) log_line(level, line);
+    };
+    auto setting = setting_of(plan, entry);
+    if (!setting) return Error(setting.error());
+    auto options = member_options(plan);
+    if (!options) return Error(options.error());
+    auto tls = client_tls(plan);
+    if (!tls) return Error(tls.error());
+    const std::string client = plan.client.empty() ? "127.0.0.1:2379" : plan.client;
+    const auto address = read_address(client);
+    if (!address) return Error(address.error());
+    const NodeId self = options->links.self;
+    auto member = live::Member::open(loop_, *options, catalogue::engine_of(entry, *setting), log_);
+    if (!member) return Error(member.error());
+    member_ = std::move(*member);
+    server_.emplace(loop_);
+    const auto port = server_->listen(client, *tls);
+    if (!port) return Error(port.error());
+    client_ = live::in_words({address->host, *port});
+    auto desk = desk_options(plan, self, client_);
+    if (!desk) return Error(desk.error());
+    desk_.emplace(*server_, *member_, std::move(*desk), log_);
+    return {};
+  }
+
+  void introduce(const catalogue::Entry& entry) const {
+    const live::GroupStatus status = member_->status();
+    fmt::print("member {} of {}, {}: clients at {}\n", status.self.value, status.members.size(), entry.name,
+               client_);
+    const std::string_view example =
+        member_->kind() == live::Group::Kind::locks ? "lock NAME -- COMMAND" : "leader NAME --watch";
+    fmt::print("try:  conclave {} --endpoints {}\n", example, client_);
+    std::fflush(stdout);
+  }
+
+  int run() {
+    boost::asio::signal_set signals(loop_, SIGINT, SIGTERM);
+    signals.async_wait([&](const boost::system::error_code& error, int) {
+      if (error) return;
+      log_(live::LogLevel::info, "event=stopping");
+      server_->shutdown(1s, [&] { loop_.stop(); });
+    });
+    try {
+      loop_.run();
+    } catch (const InvariantViolation& broken) {
+      // Going on could break what the algorithm promises; whoever restarts us begins a new epoch.
+      log_(live::LogLevel::error,
+           fmt::format("event=invariant-broken what={}", live::in_quotes(broken.what())));
+      return property_failed;
+    }
+    return ok;
+  }
+
+ private:
+  boost::asio::io_context loop_{1};
+  live::Log log_;
+  std::unique_ptr<live::Member> member_;
+  std::optional<rpc::Server> server_;
+  std::optional<desk::Desk> desk_;
+  std::string client_;
+};
+
+int serve(Flags& flags) {
+  ServePlan& plan = flags.plan;
+  if (!flags.config.empty()) {
+    if (const auto read = read_plan(flags.config, plan); !read) return complain(read.error());
+  }
+  const catalogue::Entry* entry = entry_or_complain(plan.engine.empty() ? "central-server" : plan.engine);
+  if (!entry) return usage_error;
+  if (!entry->engine)
+    return complain(fmt::format("{} does not run as a service; those that do: {}", entry->name,
+                                fmt::join(catalogue::engines(), ", ")));
+  std::signal(SIGPIPE, SIG_IGN);
+  Service service;
+  if (const auto opened = service.open(plan, *entry, flags.verbose); !opened) return complain(opened.error());
+  service.introduce(*entry);
+  return service.run();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  ServePlan& plan = flags->plan;
+  CLI::App* verb =
+      app.add_subcommand("serve", "run one member of a group that keeps locks or elects leaders");
+  verb->add_option("--engine", plan.engine,
+                   "the algorithm (default: central-server); see conclave catalogue");
+  verb->add_option("--variant", plan.variant, "of the algorithm");
+  verb->add_option("--id", plan.id, "which of the members this one is");
+  verb->add_option("--members", plan.members, "all members: 1=host:port,2=host:port,…")->delimiter(',');
+  verb->add_option("--clients", plan.clients, "where clients reach the members: 1=host:port,…")
+      ->delimiter(',');
+  verb->add_option("--client", plan.client, "listen for clients here (default: 127.0.0.1:2379)");
+  verb->add_option("--listen", plan.listen, "listen for members here, if not where --members says");
+  verb->add_option("--group", plan.group, "name of the group; members of other groups are refused");
+  verb->add_option("--key-file", plan.key_file, "a secret that all members share");
+  verb->add_option("--tls-cert", plan.tls_cert, "certificate (PEM): members talk TLS and check each other");
+  verb->add_option("--tls-key", plan.tls_key, "its key");
+  verb->add_option("--tls-ca", plan.tls_ca, "the authority that signed everybody's");
+  verb->add_flag("--client-tls", plan.client_tls, "clients talk TLS too, to the same certificate");
+  verb->add_option("--set", plan.set, "parameters of the algorithm: name=value; a tick is a millisecond");
+  verb->add_option("--down-after", plan.down_after, "seconds of silence after which a member counts as down")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--forget-after", plan.forget_after,
+                   "seconds after which a name nobody wants is forgotten")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--config", flags->config, "a TOML file with the same names; flags count more");
+  verb->add_flag("--verbose", flags->verbose, "log more");
+  verb->footer(
+      "Examples:\n"
+      "  conclave serve\n"
+      "  conclave serve --engine maekawa --id 2 --members 1=a:7001,2=b:7001,3=c:7001 --client 0.0.0.0:2379\n"
+      "  conclave serve --config member2.toml\n\n"
+      "The file:\n"
+      "  engine = \"ricart-agrawala\"\n"
+      "  id = 2\n"
+      "  client = \"0.0.0.0:2379\"\n"
+      "  [members]\n"
+      "  1 = \"a:7001\"\n"
+      "  2 = \"b:7001\"");
+  verb->callback([flags, &action] { action = [flags] { return serve(*flags); }; });
+}
+
+}  // namespace conclave::cli

@@ -1,0 +1,147 @@
+#include "cli/serve_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace conclave::cli {
+namespace {
+
+using Error = std::unexpected<std::string>;
+
+std::optional<std::uint32_t> number(std::string_view text, std::uint32_t most) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value > most) return std::nullopt;
+  return value;
+}
+
+// One file, and the first thing that is wrong with it.
+class Reading {
+ public:
+  Reading(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
+
+  void text(std::string_view key, std::string& into) {
+    take(key, into.empty(), [&](const toml::node& node) {
+      const auto value = node.value_exact<std::string>();
+      if (!value) return fail(node, key, "a text in quotes");
+      into = *value;
+    });
+  }
+  void seconds(std::string_view key, double& into) {
+    take(key, into == 0, [&](const toml::node& node) {
+      const auto value = node.value<double>();
+      if (!value || *value <= 0) return fail(node, key, "a number of seconds above 0");
+      into = *value;
+    });
+  }
+  void id(std::string_view key, std::uint32_t& into) {
+    take(key, into == 0, [&](const toml::node& node) {
+      const auto value = node.value_exact<std::int64_t>();
+      if (!value || *value < 1 || *value > UINT32_MAX) return fail(node, key, "a number from 1");
+      into = static_cast<std::uint32_t>(*value);
+    });
+  }
+  void flag(std::string_view key, bool& into) {
+    take(key, !into, [&](const toml::node& node) {
+      const auto value = node.value_exact<bool>();
+      if (!value) return fail(node, key, "true or false");
+      into = *value;
+    });
+  }
+  // A table of "key = value", as the flags have it in one word each.
+  void pairs(std::string_view key, std::vector<std::string>& into) {
+    take(key, into.empty(), [&](const toml::node& node) {
+      const toml::table* table = node.as_table();
+      if (!table) return fail(node, key, "a table");
+      for (const auto& [name, value] : *table) {
+        std::string word;
+        if (const auto words = value.value_exact<std::string>())
+          word = *words;
+        else if (const auto whole = value.value_exact<std::int64_t>())
+          word = std::to_string(*whole);
+        else
+          return fail(value, key, "texts or whole numbers");
+        into.push_back(fmt::format("{}={}", std::string_view(name.str()), word));
+      }
+    });
+  }
+
+  std::expected<void, std::string> finish() {
+    for (const auto& [key, value] : table_) {
+      if (std::ranges::find(known_, key.str()) == known_.end())
+        fail(value, key.str(), fmt::format("known; {} are", fmt::join(known_, ", ")));
+    }
+    if (!wrong_.empty()) return Error(wrong_);
+    return {};
+  }
+
+ private:
+  template <class Take>
+  void take(std::string_view key, bool open, Take&& take) {
+    known_.push_back(key);
+    const toml::node* node = table_.get(key);
+    if (node && open) take(*node);
+  }
+  void fail(const toml::node& node, std::string_view key, std::string_view wanted) {
+    if (wrong_.empty())
+      wrong_ = fmt::format("{}:{}: '{}' is not {}", path_, node.source().begin.line, key, wanted);
+  }
+
+  const std::string& path_;
+  const toml::table& table_;
+  std::vector<std::string_view> known_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+std::expected<void, std::string> read_plan(const std::string& path, ServePlan& plan) {
+  const toml::parse_result parsed = toml::parse_file(path);
+  if (!parsed)
+    return Error(
+        fmt::format("{}:{}: {}", path, parsed.error().source().begin.line, parsed.error().description()));
+  Reading file(path, parsed.table());
+  file.text("engine", plan.engine);
+  file.text("variant", plan.variant);
+  file.id("id", plan.id);
+  file.text("group", plan.group);
+  file.pairs("members", plan.members);
+  file.pairs("clients", plan.clients);
+  file.text("listen", plan.listen);
+  file.text("client", plan.client);
+  file.text("key-file", plan.key_file);
+  file.text("tls-cert", plan.tls_cert);
+  file.text("tls-key", plan.tls_key);
+  file.text("tls-ca", plan.tls_ca);
+  file.flag("client-tls", plan.client_tls);
+  file.pairs("set", plan.set);
+  file.seconds("down-after", plan.down_after);
+  file.seconds("forget-after", plan.forget_after);
+  file.text("trace", plan.trace);
+  return file.finish();
+}
+
+std::expected<live::Address, std::string> read_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return Error(fmt::format("'{}' is no host:port", text));
+  std::string host = text.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const auto port = number(std::string_view(text).substr(colon + 1), UINT16_MAX);
+  if (!port || host.empty()) return Error(fmt::format("'{}' is no host:port", text));
+  return live::Address{host, static_cast<std::uint16_t>(*port)};
+}
+
+std::expected<live::Peer, std::string> read_peer(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const auto id = number(std::string_view(text).substr(0, equals), UINT32_MAX);
+  if (equals == std::string::npos || !id || *id == 0)
+    return Error(fmt::format("'{}' is no member: write 1=host:port, with numbers from 1", text));
+  const auto address = read_address(text.substr(equals + 1));
+  if (!address) return Error(address.error());
+  return live::Peer{{*id}, address->host, address->port};
+}
+
+}  // namespace conclave::cli
