@@ -10,14 +10,7 @@
 
 namespace conclave::check {
 
-// A client that reacts to crashes of others.
-template <class Client>
-concept HearsOfCrashes = requires(Client& client, NodeId node) {
-  client.told_down(node);
-  client.told_up(node);
-};
-
-// … and says whether what it would ask for next is an answer to a crash, and no wish of its own.
+// A client that says whether what it would ask for next is an answer to a crash, and no wish of its own.
 template <class Client>
 concept AnswersCrashes = HearsOfCrashes<Client> && requires(const Client& client) {
   { client.answers_a_crash() } -> std::same_as<bool>;

@@ -95,6 +95,13 @@ concept PreparesClients = requires(NodeId self, const typename P::Setup& setup) 
   { P::client(self, setup) } -> std::same_as<typename P::Spec::Client>;
 };
 
+// A client that reacts to crashes of others, of which it is told.
+template <class Client>
+concept HearsOfCrashes = requires(Client& client, NodeId node) {
+  client.told_down(node);
+  client.told_up(node);
+};
+
 // One extra process serves the others: it has the least id and no client of its own.
 template <class P>
 concept HasServer = requires {

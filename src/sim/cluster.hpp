@@ -1,14 +1,13 @@
 // The nodes of one run, and how one of them takes a step. Who decides which step comes next builds on
 // this: the World by virtual time, the Stage by hand.
 #pragma once
-#include <array>
 #include <optional>
 #include <vector>
 
-#include "core/describe.hpp"
 #include "core/protocol.hpp"
 #include "core/visit.hpp"
 #include "sim/members.hpp"
+#include "trace/tell.hpp"
 
 namespace conclave::sim {
 
@@ -16,26 +15,6 @@ namespace conclave::sim {
 template <Protocol P>
 NodeSet members_for(std::uint32_t clients) {
   return HasServer<P> ? NodeSet::range({0}, clients + 1) : NodeSet::range({1}, clients);
-}
-
-template <class Variant>
-inline constexpr auto alternative_names = []<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array{std::string_view(type_name<std::variant_alternative_t<I, Variant>>)...};
-}
-(std::make_index_sequence<std::variant_size_v<Variant>>{});
-
-template <class Variant>
-std::string_view alternative_name(const Variant& value) {
-  return alternative_names<Variant>[value.index()];
-}
-
-// The fields of whichever alternative it is, as JSON.
-template <class Variant>
-std::string alternative_content(const Variant& value) {
-  std::string out;
-  Describer sink(out);
-  visit_in_place(value, [&](const auto& alternative) { walk(sink, alternative); });
-  return out;
 }
 
 // A hardware clock: it runs at its own rate and knows nothing of the true time.
@@ -56,13 +35,6 @@ struct LocalClock {
     since = now.count;
     ppb = new_ppb;
   }
-};
-
-// A client that reacts to crashes of others.
-template <class Client>
-concept HearsOfCrashes = requires(Client& client, NodeId node) {
-  client.told_down(node);
-  client.told_up(node);
 };
 
 template <Protocol P>
@@ -162,10 +134,7 @@ class Cluster : public Members {
   std::uint64_t bounce(Out& out, std::uint32_t index, Ticks now, NodeId to, const Message& message) {
     return step(
         out, index, now, {.kind = trace::Kind::bounce, .from = to},
-        [&](trace::Item& item) {
-          item.type = alternative_name(message);
-          if (observer_->wants_contents()) item.content = alternative_content(message);
-        },
+        [&](trace::Item& item) { item = trace::item_of(message, observer_->wants_contents()); },
         [&](P& node, Out& effects) {
           if constexpr (HearsBounces<P>) node.on_bounce(effects, to, message);
         });
@@ -175,10 +144,7 @@ class Cluster : public Members {
     clients_[index].issue(command);
     return step(
         out, index, now, {.kind = trace::Kind::command},
-        [&](trace::Item& item) {
-          item.type = alternative_name(command);
-          item.content = alternative_content(command);
-        },
+        [&](trace::Item& item) { item = trace::item_of(command); },
         [&](P& node, Out& effects) {
           visit_in_place(command, [&](const auto& which) { node.on_command(effects, which); });
         });
@@ -239,26 +205,17 @@ class Cluster : public Members {
   }
   [[gnu::noinline]] std::uint64_t end_observed(const Out& out, std::uint32_t index) {
     const std::uint64_t first = ghost_->last_message() + 1;
-    for (const auto& send : out.sends)
-      note_send(send.to, alternative_name(send.message),
-                before_ ? alternative_content(send.message) : std::string());
-    for (const auto& event : out.events) note_event(alternative_name(event), alternative_content(event));
-    show_step(out.notes, before_ ? changed(nodes_[index]) : std::string());
+    trace::tell_effects(step_, out, before_.has_value(), [&] { return ghost_->send(step_); });
+    if (before_) step_.changed = trace::told_change(step_, *before_, nodes_[index]);
+    show_step();
     return first;
-  }
-  std::string changed(const P& node) const {
-    const bool anew = step_.kind == trace::Kind::start || step_.kind == trace::Kind::recover;
-    return anew ? describe_json(node) : describe_change(*before_, node);
   }
 
   [[gnu::noinline]] std::uint64_t deliver_observed(Out& out, std::uint32_t index, Ticks now, NodeId from,
                                                    const Message& message, std::uint64_t message_id) {
     return observed_step(
         out, index, now, {.kind = trace::Kind::deliver, .from = from, .message = message_id},
-        [&](trace::Item& item) {
-          item.type = alternative_name(message);
-          if (observer_->wants_contents()) item.content = alternative_content(message);
-        },
+        [&](trace::Item& item) { item = trace::item_of(message, observer_->wants_contents()); },
         [&](P& node, Out& effects) {
           visit_in_place(message, [&](const auto& which) { node.on_message(effects, from, which); });
         });

@@ -1,27 +1,21 @@
 #include "sim/ghost.hpp"
 
-#include <algorithm>
-
 namespace conclave::sim {
 
 void Ghost::begin(trace::Step& step, std::size_t node_index, std::optional<std::uint64_t> message) {
-  Node& node = nodes_[node_index];
+  trace::LogicalClock& node = nodes_[node_index];
   if (message) {
     const auto found = under_way_.find(*message);
     if (found != under_way_.end()) {
       const Stamp& stamp = found->second;
-      node.lamport = std::max(node.lamport, stamp.lamport);
-      if (with_vectors_) node.vector.merge(*stamp.vector);
+      node.hear(stamp.lamport, *stamp.vector);
       step.cause = stamp.step;
       step.message = message;
       if (--found->second.copies == 0) under_way_.erase(found);
     }
   }
-  ++node.lamport;
-  if (with_vectors_) node.vector.tick(*step.node);
+  node.tick(step, with_vectors_);
   step.number = ++steps_;
-  step.lamport = node.lamport;
-  step.vector = node.vector;
 }
 
 std::uint64_t Ghost::send(const trace::Step& step) {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/step.hpp"
+#include "trace/tell.hpp"
 
 namespace conclave::sim {
 
@@ -28,17 +28,13 @@ class Ghost {
   void drop(std::uint64_t message);
 
  private:
-  struct Node {
-    std::uint64_t lamport = 0;
-    VectorClock vector = {};
-  };
   struct Stamp {
     std::uint64_t step = 0;
     std::uint64_t lamport = 0;
     std::shared_ptr<const VectorClock> vector = {};
     std::uint32_t copies = 1;
   };
-  std::vector<Node> nodes_;
+  std::vector<trace::LogicalClock> nodes_;
   bool with_vectors_;
   std::unordered_map<std::uint64_t, Stamp> under_way_;
   std::uint64_t steps_ = 0;

@@ -33,18 +33,7 @@ void Members::begin_step(std::uint32_t index, Ticks now, const Input& input) {
   if (input.cause) step_.cause = input.cause;
 }
 
-void Members::note_send(NodeId to, std::string_view type, std::string content) {
-  const std::uint64_t message = ghost_->send(step_);
-  step_.sends.push_back({to, message, {std::string(type), std::move(content)}});
-}
-
-void Members::note_event(std::string_view type, std::string content) {
-  step_.events.push_back({std::string(type), std::move(content)});
-}
-
-void Members::show_step(const std::vector<std::string_view>& notes, std::string changed) {
-  step_.notes.assign(notes.begin(), notes.end());
-  step_.changed = std::move(changed);
+void Members::show_step() {
   last_step_ = step_.number;
   observer_->see(step_);
 }

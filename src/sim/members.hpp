@@ -2,7 +2,6 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "core/node_set.hpp"
 #include "sim/ghost.hpp"
@@ -41,11 +40,9 @@ class Members {
     std::optional<std::uint64_t> cause = {};
   };
 
-  // A step that is observed: it begins, its effects are noted one by one, and it is shown.
+  // A step that is observed: it begins, its effects are told, and it is shown.
   void begin_step(std::uint32_t index, Ticks now, const Input& input);
-  void note_send(NodeId to, std::string_view type, std::string content);
-  void note_event(std::string_view type, std::string content);
-  void show_step(const std::vector<std::string_view>& notes, std::string changed);
+  void show_step();
 
   // An application message as the observer sees it. Returns its id, 0 if nobody observes.
   std::uint64_t show_tell(std::uint32_t index, NodeId to, Ticks now);

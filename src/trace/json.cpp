@@ -151,6 +151,7 @@ std::string to_json(const Header& header) {
   append_key(out, "nodes");
   out += describe_json(header.nodes);
   append_number_field(out, "seed", header.seed);
+  if (header.node) append_number_field(out, "node", header.node->value);
   return out + "}";
 }
 
@@ -223,14 +224,30 @@ std::string to_json(const End& end, std::uint64_t steps) {
   return out + "}";
 }
 
-void JsonWriter::begin(const Header& header) { out_ << to_json(header) << '\n'; }
+// In one piece: other runs write to the same file, and a process may die at any time.
+void JsonWriter::write(std::string line) {
+  if (!run_.empty()) line.replace(0, 1, run_);
+  line += '\n';
+  out_.write(line.data(), static_cast<std::streamsize>(line.size()));
+}
+
+void JsonWriter::begin(const Header& header) {
+  run_.clear();
+  steps_ = 0;
+  if (!header.run.empty()) {
+    run_ = "{\"run\":";
+    append_json_text(run_, header.run);
+    run_ += ',';
+  }
+  write(to_json(header));
+}
 
 void JsonWriter::see(const Step& step) {
   ++steps_;
-  out_ << to_json(step) << '\n';
+  write(to_json(step));
 }
 
-void JsonWriter::end(const End& end) { out_ << to_json(end, steps_) << '\n'; }
+void JsonWriter::end(const End& end) { write(to_json(end, steps_)); }
 
 bool begins_trace(std::string_view head) {
   return head.starts_with('{') &&

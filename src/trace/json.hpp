@@ -25,7 +25,10 @@ class JsonWriter : public Observer {
   bool wants_contents() const override { return true; }
 
  private:
+  void write(std::string line);
+
   std::ostream& out_;
+  std::string run_ = {};  // what every line begins with, where runs share the file
   std::uint64_t steps_ = 0;
 };
 

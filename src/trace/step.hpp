@@ -73,6 +73,9 @@ struct Header {
   std::string world = {};
   NodeSet nodes = {};
   std::uint64_t seed = 0;
+  // Of what one process wrote of a run that several took part in, each in a file of its own.
+  std::string run = {};                      // the name of the run, where a file holds several
+  std::optional<NodeId> node = {};           // the process
   std::map<NodeId, std::string> names = {};  // where nodes have names of their own; not written to files
 };
 
