@@ -30,6 +30,7 @@ template <Protocol P, typename P::Setup (*setup)(const Setting&)>
 live::Engine engine_in_epochs(const Setting& setting, bool elects, bool regenerates,
                               std::string_view on_death) {
   return {.name = setting.protocol,
+          .variant = setting.variant,
           .elects = elects,
           .regenerates = regenerates,
           .restless = NeverRests<P>,

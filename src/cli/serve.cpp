@@ -107,6 +107,7 @@ std::expected<live::MemberOptions, std::string> member_options(const ServePlan& 
     links.down_after = seconds(plan.down_after);
     links.heartbeat = std::min(links.heartbeat, links.down_after / 5);
   }
+  options.trace = plan.trace;
   if (plan.forget_after > 0) options.forget_after = seconds(plan.forget_after);
   return options;
 }
@@ -242,6 +243,7 @@ void add_serve(CLI::App& app, Action& action) {
   verb->add_option("--forget-after", plan.forget_after,
                    "seconds after which a name nobody wants is forgotten")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--trace", plan.trace, "write what the algorithm does here; see conclave trace merge");
   verb->add_option("--config", flags->config, "a TOML file with the same names; flags count more");
   verb->add_flag("--verbose", flags->verbose, "log more");
   verb->footer(

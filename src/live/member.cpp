@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 
 #include "core/random.hpp"
+#include "trace/json.hpp"
 
 namespace conclave::live {
 namespace {
@@ -48,6 +49,7 @@ class Member::Name final : public Surroundings {
     NodeId from;
     bool from_server;
     std::vector<std::byte> message;
+    std::optional<Stamp> stamp;
   };
 
   Name(Member& owner, std::string name) : owner_(owner), name_(std::move(name)) {
@@ -101,11 +103,11 @@ class Member::Name final : public Surroundings {
     if (!owner_.engine_.restless) used_ = Clock::now();
     if (!in_epochs()) {
       if (!process_) begin(false);
-      return deliver(from, head.from_server, message);
+      return deliver(from, head.from_server, message, head.stamp);
     }
     switch (renewal_.on_inner(from, head.epoch)) {
-      case Renewal::Verdict::deliver: return deliver(from, head.from_server, message);
-      case Renewal::Verdict::keep: return keep(from, head.from_server, message);
+      case Renewal::Verdict::deliver: return deliver(from, head.from_server, message, head.stamp);
+      case Renewal::Verdict::keep: return keep(from, head, message);
       case Renewal::Verdict::unknown: return say_gone(from, head.epoch);
       case Renewal::Verdict::drop: return;
     }
@@ -184,8 +186,9 @@ class Member::Name final : public Surroundings {
 
   // ---- what its process asks for
 
-  void send(NodeId to, bool as_server, ByteView message) override {
+  void send(NodeId to, bool as_server, ByteView message, const std::optional<Stamp>& stamp) override {
     head_.name = name_;
+    head_.stamp = stamp;
     head_.epoch = renewal_.epoch;
     head_.from_server = as_server;
     write_word(owner_.word_, WordKind::inner, head_);
@@ -197,6 +200,23 @@ class Member::Name final : public Surroundings {
   void disarm(std::uint32_t timer) override { owner_.timers_.disarm({serial_, timer}); }
   std::uint64_t draw(std::uint64_t below) override {
     return ScrambledBits(scramble(owner_.links_->incarnation() + scramble(++owner_.draws_))).below(below);
+  }
+
+  trace::Observer* reader(bool of_server) override {
+    std::ofstream& file = of_server ? owner_.server_trace_ : owner_.trace_;
+    if (owner_.options_.trace.empty()) return nullptr;
+    if (!file.is_open()) {
+      file.open(owner_.options_.trace + (of_server ? ".server" : ""));
+      file << std::unitbuf;  // a process that is killed has written what it did
+    }
+    auto& writer = of_server ? server_writer_ : writer_;
+    return &writer.emplace(file);
+  }
+  trace::Header header() const override {
+    return {.protocol = owner_.engine_.name,
+            .variant = owner_.engine_.variant,
+            .world = "live",
+            .run = run_name(name_, renewal_.epoch.counter)};
   }
 
   void granted(std::uint64_t inner) override {
@@ -267,7 +287,8 @@ class Member::Name final : public Surroundings {
     }
     const std::uint64_t mine = serial_;
     for (Early& message : std::exchange(early_, {})) {
-      if (serial_ == mine && process_) deliver(message.from, message.from_server, message.message);
+      if (serial_ == mine && process_)
+        deliver(message.from, message.from_server, message.message, message.stamp);
     }
     early_bytes_ = 0;
     // One is enough to start an election, and everybody knows who proposed the epoch.
@@ -286,14 +307,15 @@ class Member::Name final : public Surroundings {
     if (owner_.engine_.elects) elected(std::nullopt);
   }
 
-  void deliver(NodeId from, bool from_server, ByteView message) {
-    if (!process_->deliver(from, from_server, message)) owner_.unreadable(from, "a message of the algorithm");
+  void deliver(NodeId from, bool from_server, ByteView message, const std::optional<Stamp>& stamp) {
+    if (!process_->deliver(from, from_server, message, stamp))
+      owner_.unreadable(from, "a message of the algorithm");
   }
 
-  void keep(NodeId from, bool from_server, ByteView message) {
+  void keep(NodeId from, const InnerHead& head, ByteView message) {
     if (early_.size() >= most_early || early_bytes_ + message.size() > most_early_bytes) return renew();
     early_bytes_ += message.size();
-    early_.push_back({from, from_server, {message.begin(), message.end()}});
+    early_.push_back({from, head.from_server, {message.begin(), message.end()}, head.stamp});
   }
 
   NodeSet waits_for() const {
@@ -343,6 +365,8 @@ class Member::Name final : public Surroundings {
   Clock::time_point since_;
   Clock::time_point used_;
   InnerHead head_;
+  std::optional<trace::JsonWriter> writer_;  // of the present epoch
+  std::optional<trace::JsonWriter> server_writer_;
 };
 
 // ---- the member
@@ -356,6 +380,8 @@ std::expected<std::unique_ptr<Member>, std::string> Member::open(boost::asio::io
     if (peer.id.value == 0) return std::unexpected("members are numbered from 1: 0 is the server's");
   }
   options.links.algorithm = engine.name;
+  if (!options.trace.empty() && !std::ofstream(options.trace))
+    return std::unexpected(fmt::format("cannot write {}", options.trace));
   std::unique_ptr<Member> member(new Member(loop, std::move(options), std::move(engine), std::move(log)));
   Member& self = *member;
   auto links = Links::open(

@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ struct MemberOptions {
   LinkOptions links = {};  // `algorithm` is the engine's name
   std::chrono::nanoseconds forget_after = std::chrono::seconds(60);
   std::size_t most_names = 100'000;
+  std::string trace = {};  // a file, and FILE.server for the server of an algorithm that has one
   std::uint64_t first_epoch =
       0;  // epochs begin above this; 0: by the clock, so that fences outlive all processes
 };
@@ -133,8 +135,10 @@ class Member final : public Group {
   std::uint64_t promised_ms_ = 0;
   std::deque<Promise> promises_;
   std::vector<std::unique_ptr<Process>> graveyard_;  // until no call of theirs is under way
-  Bytes word_;                                       // what is being written
-  InnerHead inner_;                                  // what is being read
+  std::ofstream trace_;
+  std::ofstream server_trace_;
+  Bytes word_;       // what is being written
+  InnerHead inner_;  // what is being read
   std::uint64_t draws_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what was posted sees when we are gone
 };

@@ -9,6 +9,7 @@
 #include "core/codec.hpp"
 #include "live/frames.hpp"
 #include "live/renewal.hpp"
+#include "live/scribe.hpp"
 
 namespace conclave::live {
 
@@ -27,6 +28,7 @@ struct InnerHead {
   std::string name = {};
   Epoch epoch = {};  // 0 of algorithms that do without
   bool from_server = false;
+  std::optional<Stamp> stamp = {};  // of who traces
 };
 struct ReadyHead {
   std::string name = {};

@@ -46,24 +46,28 @@ std::expected<Stamp, std::string> Notebook::read_stamp(NodeId from,
                                                        std::span<const std::uint8_t> bytes) const {
   auto stamp = decode<Stamp>(bytes);
   if (!stamp) return std::unexpected(std::string(describe(stamp.error())));
+  if (std::string wrong = wrong_with(from, *stamp); !wrong.empty()) return std::unexpected(std::move(wrong));
+  return std::move(*stamp);
+}
+
+std::string Notebook::wrong_with(NodeId from, const Stamp& stamp) const {
   std::uint64_t known = 0;
-  for (const auto& [node, count] : stamp->vector.counts) {
-    if (!all_.contains(node))
-      return std::unexpected(fmt::format("its clock knows a stranger, {}", node.value));
+  for (const auto& [node, count] : stamp.vector.counts) {
+    if (!all_.contains(node)) return fmt::format("its clock knows a stranger, {}", node.value);
     if (count == 0 || count > most_steps)
-      return std::unexpected(fmt::format("its clock counts {} steps of {}", count, node.value));
+      return fmt::format("its clock counts {} steps of {}", count, node.value);
     known += count;
   }
-  if (stamp->vector[from] == 0) return std::unexpected("its sender has done nothing");
+  if (stamp.vector[from] == 0) return "its sender has done nothing";
   // A Lamport clock shows the length of the longest chain of steps up to here.
-  if (stamp->lamport > known) return std::unexpected("its Lamport clock is ahead of the steps it knows");
+  if (stamp.lamport > known) return "its Lamport clock is ahead of the steps it knows";
   // What the sender knows of us it has from us.
-  if (stamp->vector[self_] > clock_.vector[self_])
-    return std::unexpected(fmt::format("its sender knows {} steps of ours, we took {}", stamp->vector[self_],
-                                       clock_.vector[self_]));
+  if (stamp.vector[self_] > clock_.vector[self_])
+    return fmt::format("its sender knows {} steps of ours, we took {}", stamp.vector[self_],
+                       clock_.vector[self_]);
   const std::uint64_t places = std::uint64_t{1} << place_bits_;
-  if (stamp->message % places != place_of(from)) return std::unexpected("its number is not the sender's");
-  return std::move(*stamp);
+  if (stamp.message % places != place_of(from)) return "its number is not the sender's";
+  return {};
 }
 
 Stamp Notebook::stamp(std::size_t nth) const {

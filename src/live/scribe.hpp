@@ -5,7 +5,7 @@
 //   … encode(scribe.stamp(i), bytes) travels with the i-th of out.sends
 //
 // The process keeps a Lamport clock and a vector clock of its own; a stamp travels with every message, so
-// that the parts of all processes can be joined (`conclave trace --merge`). Steps are numbered per process,
+// that the parts of all processes can be joined (`conclave trace merge`). Steps are numbered per process,
 // and the cause of a delivery is the sender's number of the step that sent it. Time is in microseconds since
 // 1970, by this process's clock: for reading, not for ordering. docs/trace.md describes the file.
 #pragma once
@@ -50,6 +50,8 @@ class Notebook {
   // A stamp that came from that process, or what is wrong with it: strangers' words are not merged into our
   // clocks.
   std::expected<Stamp, std::string> read_stamp(NodeId from, std::span<const std::uint8_t> bytes) const;
+  // … of one that was decoded already; empty if nothing is.
+  std::string wrong_with(NodeId from, const Stamp& stamp) const;
 
   // Of the nth message of the step that was taken last.
   Stamp stamp(std::size_t nth) const;
