@@ -5,7 +5,8 @@
 // of this member stands for each name, and the desk hands the lock from one of its clients to the next by
 // giving it back and asking again: other members get their turn in between.
 //
-// Everything happens on the loop of the member. Events may come from inside a call of `acquire` or `release`.
+// Everything happens on the loop of the member. Events may come from inside a call of `acquire` or `release`,
+// and from inside an event the desk may call `release`, `note` and `status`.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -35,6 +36,8 @@ struct GroupEvents {
   std::function<void(NodeId from, ByteView note)> noted;
   std::function<void(NodeId peer)> peer_up;
   std::function<void(NodeId peer)> peer_down;
+  // It was taken out, by whomever: what its clients held or led is over.
+  std::function<void(NodeId peer)> peer_evicted;
 };
 
 struct MemberStatus {
@@ -80,7 +83,8 @@ class Group {
   // Locks: asks for the lock; `granted` answers. Not while this member asks or holds already.
   virtual void acquire(const std::string& name) = 0;
   // Gives it back; or takes the request back while it is not granted: then `granted` may still come, no more
-  // than once, and the desk releases at once.
+  // than once, and the desk releases at once; unless it has asked again meanwhile: then that grant is the
+  // answer, and no other comes.
   virtual void release(const std::string& name) = 0;
 
   // Elections: from now on this member takes part in the election of that name, and hears of leaders.

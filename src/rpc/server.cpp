@@ -126,6 +126,15 @@ void Server::before_each(std::function<Status(const Call&)> check) { core_->befo
 void Server::unknown(std::function<Status(std::string_view)> answer) { core_->unknown = std::move(answer); }
 void Server::on_disconnect(std::function<void(ConnectionId)> then) { core_->disconnected = std::move(then); }
 
+void Server::disconnect(ConnectionId connection) {
+  asio::post(core_->loop, [weak = std::weak_ptr(core_), connection] {
+    const auto core = weak.lock();
+    if (!core) return;
+    const auto found = core->connections.find(static_cast<std::uint64_t>(connection));
+    if (found != core->connections.end()) std::shared_ptr(found->second)->cut_off();
+  });
+}
+
 std::expected<std::uint16_t, std::string> Server::listen(const std::string& address, TlsPtr tls) {
   const auto parsed = parse_address(address);
   if (!parsed) return std::unexpected(parsed.error());

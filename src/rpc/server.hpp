@@ -66,6 +66,9 @@ class Server {
   void unknown(std::function<Status(std::string_view path)> answer);
   // A connection is gone, after the calls on it were cancelled.
   void on_disconnect(std::function<void(ConnectionId)> then);
+  // Ends a connection and the calls on it, on the next turn of the loop: for who must learn at once that what
+  // lived with the connection is gone.
+  void disconnect(ConnectionId connection);
 
   // "host:port", "[::1]:port"; port 0 takes a free one. The port listened on, or one sentence. May be called
   // for several addresses.

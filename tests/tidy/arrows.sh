@@ -14,10 +14,12 @@ declare -A may_include=(
   [check]="core trace"
   [live]="core trace"
   [rpc]="core"
+  [client]="core rpc"
+  [desk]="core live rpc"
   [catalogue]="core protocols trace sim check graph causality live"
   [accept]="core protocols trace sim check graph causality catalogue"
   [scenario]="core protocols trace sim check catalogue"
-  [cli]="core trace live sim check graph plot causality catalogue accept scenario"
+  [cli]="core trace sim check graph plot causality live rpc client desk catalogue accept scenario"
 )
 # Clocks, threads, files and randomness stay out of what must be a pure function of its inputs.
 impure='chrono|ctime|thread|mutex|atomic|future|random|fstream|iostream|cstdio|unordered_map|unordered_set'

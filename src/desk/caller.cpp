@@ -1,0 +1,99 @@
+#include "desk/caller.hpp"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <nlohmann/json.hpp>
+
+#include "desk/offer.hpp"
+
+namespace conclave::desk {
+
+namespace {
+
+class GrpcCaller final : public Caller {
+ public:
+  explicit GrpcCaller(rpc::Call call) : call_(std::move(call)) {}
+  void answer(const google::protobuf::Message& response) override { call_.reply(response); }
+  void refuse(const rpc::Status& status) override { call_.finish(status); }
+  void tell(const google::protobuf::Message& response) override { call_.send(response); }
+  bool congested() const override { return call_.congested(); }
+  void on_room(std::move_only_function<void()> then) override { call_.on_writable(std::move(then)); }
+  bool over() const override { return call_.over(); }
+  void on_gone(std::move_only_function<void()> then) override {
+    call_.on_cancel([then = std::move(then)](const rpc::Status&) mutable { then(); });
+  }
+  const rpc::Peer& peer() const override { return call_.peer(); }
+
+ private:
+  rpc::Call call_;
+};
+
+std::string in_json(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto done = google::protobuf::util::MessageToJsonString(message, &text, options);
+  return done.ok() ? text : "{}";
+}
+
+std::string error_json(const rpc::Status& status) {
+  const nlohmann::ordered_json error = {
+      {"error", status.message}, {"message", status.message}, {"code", static_cast<int>(status.code)}};
+  return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// etcd's gateway: whole answers as they are, answers of many as lines of {"result": …}.
+class JsonCaller final : public Caller {
+ public:
+  JsonCaller(rpc::HttpReply reply, rpc::Peer peer, bool many)
+      : reply_(std::move(reply)), peer_(std::move(peer)), many_(many) {}
+
+  void answer(const google::protobuf::Message& response) override {
+    if (!many_) return reply_.send(200, "application/json", in_json(response));
+    tell(response);
+    reply_.end();
+  }
+  void refuse(const rpc::Status& status) override {
+    if (began_) return reply_.end();
+    reply_.send(rpc::http_status(status.code), "application/json", error_json(status));
+  }
+  void tell(const google::protobuf::Message& response) override {
+    if (!std::exchange(began_, true)) reply_.begin(200, {{"content-type", "application/json"}});
+    reply_.write("{\"result\":" + in_json(response) + "}\n");
+  }
+  bool congested() const override { return reply_.congested(); }
+  void on_room(std::move_only_function<void()> then) override { reply_.on_writable(std::move(then)); }
+  bool over() const override { return reply_.over(); }
+  void on_gone(std::move_only_function<void()> then) override { reply_.on_closed(std::move(then)); }
+  const rpc::Peer& peer() const override { return peer_; }
+
+ private:
+  rpc::HttpReply reply_;
+  rpc::Peer peer_;
+  bool many_;
+  bool began_ = false;
+};
+
+}  // namespace
+
+CallerPtr grpc_caller(rpc::Call call) { return std::make_shared<GrpcCaller>(std::move(call)); }
+
+CallerPtr json_caller(const rpc::HttpRequest& http, const rpc::HttpReply& reply, bool many,
+                      google::protobuf::Message& request) {
+  if (http.method != "POST") {
+    reply.send(405, {{"content-type", "text/plain"}, {"allow", "POST"}}, "Method Not Allowed\n");
+    return nullptr;
+  }
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const std::string body = http.body.empty() ? "{}" : std::string(http.body);
+  const auto read = google::protobuf::util::JsonStringToMessage(body, &request, options);
+  if (!read.ok()) {
+    const rpc::Status wrong = {rpc::Code::invalid_argument, std::string(read.message())};
+    reply.send(rpc::http_status(wrong.code), "application/json", error_json(wrong));
+    return nullptr;
+  }
+  return std::make_shared<JsonCaller>(reply, http.peer, many);
+}
+
+}  // namespace conclave::desk

@@ -1,0 +1,34 @@
+// One request of a client, whether it came as gRPC or as JSON: who asks, and how to answer.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "rpc/peer.hpp"
+#include "rpc/status.hpp"
+
+namespace google::protobuf {
+class Message;
+}
+
+namespace conclave::desk {
+
+class Caller {
+ public:
+  virtual ~Caller() = default;
+  // The whole answer; or a refusal. Nothing after it.
+  virtual void answer(const google::protobuf::Message& response) = 0;
+  virtual void refuse(const rpc::Status& status) = 0;
+  // One answer of many, for who watches.
+  virtual void tell(const google::protobuf::Message& response) = 0;
+  virtual bool congested() const = 0;
+  virtual void on_room(std::move_only_function<void()> then) = 0;  // once, when it is congested no more
+
+  virtual bool over() const = 0;
+  // It cancelled, vanished or ran out of time before it was answered.
+  virtual void on_gone(std::move_only_function<void()> then) = 0;
+  virtual const rpc::Peer& peer() const = 0;
+};
+
+using CallerPtr = std::shared_ptr<Caller>;
+
+}  // namespace conclave::desk
