@@ -1,4 +1,5 @@
 // conclave: distributed coordination, from the command line.
+#include <algorithm>
 #include <exception>
 
 #include "cli/terminal.hpp"
@@ -19,8 +20,12 @@ int main(int argc, char** argv) {
       "  conclave sim ricart-agrawala --nodes 3 --entries 1 --diagram\n"
       "  conclave sim maekawa --seeds 1000\n"
       "  conclave check maekawa --property ND\n"
-      "  conclave scenario maekawa-deadlock\n\n"
+      "  conclave scenario maekawa-deadlock\n"
+      "  conclave lock nightly-backup -- ./backup.sh\n\n"
       "Every verb has --help. Exit status: 0 fine, 1 a property failed, 2 wrong usage.");
+  // What stands after "--" is somebody else's command, and not to be read as options of ours.
+  char** const end = std::find(argv, argv + argc, std::string_view("--"));
+  const std::vector<std::string> command(std::min(end + 1, argv + argc), argv + argc);
   Action action;
   add_catalogue(app, action);
   add_sim(app, action);
@@ -29,8 +34,11 @@ int main(int argc, char** argv) {
   add_accept(app, action);
   add_trace(app, action);
   add_scenario(app, action);
+  add_lock(app, action, command);
+  add_elect(app, action, command);
+  add_leader(app, action);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     std::string verb;

@@ -3,18 +3,11 @@
 #include <proto/election.pb.h>
 #include <proto/lock.pb.h>
 #include <proto/rpc.pb.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <fcntl.h>
-#include <boost/asio/ip/tcp.hpp>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 
+#include "../etcd.hpp"
 #include "rpc/typed_client.hpp"
 #include "rpc/typed_server.hpp"
 
@@ -23,45 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 namespace pb = etcdserverpb;
-
-std::uint16_t free_port() {
-  boost::asio::io_context loop;
-  return boost::asio::ip::tcp::acceptor(loop, {boost::asio::ip::make_address("127.0.0.1"), 0})
-      .local_endpoint()
-      .port();
-}
-
-// One member on loopback, its data in a directory that goes with it.
-class Etcd {
- public:
-  Etcd() {
-    std::string name = testing::TempDir() + "rpc_etcd_XXXXXX";
-    directory_ = mkdtemp(name.data());
-    const std::string client = "http://127.0.0.1:" + std::to_string(port);
-    const std::string peer = "http://127.0.0.1:" + std::to_string(free_port());
-    pid_ = fork();
-    if (pid_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int log = open((directory_ + "/log").c_str(), O_CREAT | O_WRONLY, 0600);
-    dup2(log, 1);
-    dup2(log, 2);
-    execlp("etcd", "etcd", "--data-dir", (directory_ + "/data").c_str(), "--listen-client-urls",
-           client.c_str(), "--advertise-client-urls", client.c_str(), "--listen-peer-urls", peer.c_str(),
-           "--initial-advertise-peer-urls", peer.c_str(), "--initial-cluster", ("default=" + peer).c_str(),
-           nullptr);
-    _exit(127);
-  }
-  ~Etcd() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-    std::filesystem::remove_all(directory_);
-  }
-  const std::uint16_t port = free_port();
-
- private:
-  std::string directory_;
-  pid_t pid_;
-};
 
 class EtcdPeer : public testing::Test {
  protected:
