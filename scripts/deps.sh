@@ -2,11 +2,11 @@
 # Installs the Debian packages that are missing for: build, test, fuzz or bench.
 set -euo pipefail
 packages="g++ cmake ninja-build ccache libboost1.81-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev
-  libnghttp2-dev libprotobuf-dev protobuf-compiler pkg-config"
+  libnghttp2-dev libtomlplusplus-dev libprotobuf-dev protobuf-compiler pkg-config"
 case "${1:-build}" in
   build) ;;
   test) packages="$packages libgtest-dev clang-format git libgrpc++-dev protobuf-compiler-grpc
-    etcd-server etcd-client openssl curl" ;;
+    etcd-server etcd-client openssl curl faketime" ;;
   fuzz) packages="$packages clang-19 libclang-rt-19-dev" ;;
   bench) packages="$packages libns3-dev spin python3 libgrpc++-dev protobuf-compiler-grpc" ;;
   *) echo "deps.sh: build, test, fuzz or bench" >&2; exit 2 ;;

@@ -49,7 +49,7 @@ Entry berkeley() {
       .paper = "Gusella, Zatti, IEEE TSE 15(7), 1989",
       .year = 1989,
       .source = "src/protocols/timesync/berkeley.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "live"},
       .cost = "3(N-1) messages per round",
       .properties = {"mutual", "monotone", "answered"},
       .remark = "the clocks agree with each other, not with the true time",

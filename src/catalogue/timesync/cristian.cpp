@@ -75,7 +75,7 @@ Entry cristian() {
       .paper = "Cristian, Distributed Computing 3, 1989",
       .year = 1989,
       .source = "src/protocols/timesync/cristian.hpp",
-      .worlds = {"sim"},
+      .worlds = {"sim", "live"},
       .cost = "2 messages per synchronisation; 2/(1-p) if round trips over a limit are discarded",
       .properties = {"bound", "monotone", "answered"},
       .remark = "the server is a single point of failure: without it bounds grow with the drift",
