@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   add_lock(app, action, command);
   add_elect(app, action, command);
   add_leader(app, action);
+  add_bench(app, action);
   add_time(app, action);
   try {
     app.parse(static_cast<int>(end - argv), argv);

@@ -167,7 +167,7 @@ class Service {
                client_);
     const std::string_view example =
         member_->kind() == live::Group::Kind::locks ? "lock NAME -- COMMAND" : "leader NAME --watch";
-    fmt::print("try:  conclave {} --endpoints {}\n", example, client_);
+    fmt::print("try:  CONCLAVE_ENDPOINTS={} conclave {}\n", client_, example);
     std::fflush(stdout);
   }
 

@@ -21,6 +21,7 @@ void add_serve(CLI::App& app, Action& action);
 void add_lock(CLI::App& app, Action& action, const std::vector<std::string>& command);
 void add_elect(CLI::App& app, Action& action, const std::vector<std::string>& command);
 void add_leader(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 void add_time(CLI::App& app, Action& action);
 
 // The entry of that name, or a complaint that names what looks like it.

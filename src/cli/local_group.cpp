@@ -1,0 +1,105 @@
+#include "cli/local_group.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "cli/terminal.hpp"
+
+namespace conclave::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Error = std::unexpected<std::string>;
+
+}  // namespace
+
+std::expected<std::unique_ptr<LocalGroup>, std::string> LocalGroup::start(const std::string& engine,
+                                                                          std::uint32_t size,
+                                                                          std::vector<std::string> flags) {
+  std::unique_ptr<LocalGroup> group(new LocalGroup(engine, size));
+  std::string folder = (std::filesystem::temp_directory_path() / "conclave-XXXXXX").string();
+  if (!::mkdtemp(folder.data())) return Error(fmt::format("cannot make a folder like {}", folder));
+  group->folder_ = folder;
+  auto ports = live::free_ports(2 * size);
+  if (!ports) return Error(ports.error());
+  group->ports_ = std::move(*ports);
+  for (std::uint32_t member = 1; member <= size; ++member) {
+    if (const auto started = group->start_member(member, flags); !started) return Error(started.error());
+  }
+  if (const auto ready = group->wait_until_ready(); !ready) return Error(ready.error());
+  return group;
+}
+
+LocalGroup::~LocalGroup() {
+  for (std::size_t child = 0; child < children_.size(); ++child) children_.kill(child);
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string LocalGroup::endpoint(std::uint32_t member) const {
+  return fmt::format("127.0.0.1:{}", ports_[size_ + member - 1]);
+}
+
+std::string LocalGroup::all_endpoints() const {
+  std::string all;
+  for (std::uint32_t member = 1; member <= size_; ++member) all += (member > 1 ? "," : "") + endpoint(member);
+  return all;
+}
+
+std::string LocalGroup::said_by(std::uint32_t member) const {
+  return fmt::format("{}/member{}", folder_, member);
+}
+
+std::expected<void, std::string> LocalGroup::start_member(std::uint32_t member,
+                                                          const std::vector<std::string>& flags) {
+  std::string members;
+  std::string clients;
+  for (std::uint32_t i = 1; i <= size_; ++i) {
+    members += fmt::format("{}{}=127.0.0.1:{}", i > 1 ? "," : "", i, ports_[i - 1]);
+    clients += fmt::format("{}{}={}", i > 1 ? "," : "", i, endpoint(i));
+  }
+  std::vector<std::string> arguments = {
+      "serve", "--engine",  engine_, "--id",     std::to_string(member), "--members",
+      members, "--clients", clients, "--client", endpoint(member)};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  members_.push_back(children_.size());
+  return children_.start(arguments, said_by(member));
+}
+
+std::expected<void, std::string> LocalGroup::wait_until_ready() {
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  for (std::uint32_t member = 1; member <= size_; ++member) {
+    for (;;) {
+      const std::string said = read_file(said_by(member)).value_or("");
+      if (said.find("clients at") != std::string::npos) break;
+      if (children_.departure(members_[member - 1]))
+        return Error(fmt::format("member {} ended at once: {}", member, said));
+      if (std::chrono::steady_clock::now() > end)
+        return Error(fmt::format("member {} did not start: {}", member, said));
+      std::this_thread::sleep_for(5ms);
+    }
+  }
+  return {};
+}
+
+std::expected<std::size_t, std::string> LocalGroup::run(std::vector<std::string> arguments,
+                                                        const std::string& said) {
+  const std::size_t child = children_.size();
+  if (const auto started = children_.start(arguments, said); !started) return Error(started.error());
+  return child;
+}
+
+std::expected<live::Departure, std::string> LocalGroup::wait(std::size_t client,
+                                                             std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < end) {
+    if (const auto departure = children_.departure(client)) return *departure;
+    std::this_thread::sleep_for(2ms);
+  }
+  children_.kill(client);
+  return Error("it took too long");
+}
+
+}  // namespace conclave::cli
