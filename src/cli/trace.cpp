@@ -562,8 +562,7 @@ void add_trace(CLI::App& app, Action& action) {
       "Read a trace or a log of vector clocks: what held, what happened before what, the diagram of it");
   verb->add_option("FILE", flags->file,
                    "as written by conclave sim --trace, or a log as ShiViz and GoVector have them; - is the "
-                   "standard input; docs/trace.md describes both")
-      ->required();
+                   "standard input; docs/trace.md describes both");
   verb->add_option("--regex", flags->regex,
                    "how an event of the log looks, with groups (?<host>…), (?<clock>…) and (?<event>…)");
   verb->add_option("--delimiter", flags->delimiter,
@@ -585,7 +584,12 @@ void add_trace(CLI::App& app, Action& action) {
       "Examples:\n  conclave sim lamport --nodes 3 --trace run.jsonl\n  conclave trace run.jsonl --svg "
       "run.svg\n  conclave trace run.jsonl --before p1.3 p2.5\n  conclave trace tests/logs/letters.log --cut "
       "alice=2,bob=3");
-  verb->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  add_trace_merge(*verb, action);
+  verb->callback([flags, verb, &action] {
+    if (!verb->get_subcommands().empty()) return;
+    if (flags->file.empty()) throw CLI::RequiredError("FILE");
+    action = [flags] { return run(*flags); };
+  });
 }
 
 }  // namespace conclave::cli

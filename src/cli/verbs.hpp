@@ -23,6 +23,9 @@ void add_elect(CLI::App& app, Action& action, const std::vector<std::string>& co
 void add_leader(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_time(CLI::App& app, Action& action);
+void add_live(CLI::App& app, Action& action);
+// A verb of the verb `trace`.
+void add_trace_merge(CLI::App& trace, Action& action);
 
 // The entry of that name, or a complaint that names what looks like it.
 const catalogue::Entry* entry_or_complain(const std::string& name);

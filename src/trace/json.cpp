@@ -94,8 +94,27 @@ Header read_header(const Json& line) {
                    .nodes = {},
                    .seed = need_number(line, "seed")};
   for (const Json& node : need_list(line, "nodes")) header.nodes.insert(read_node(node));
+  if (line.contains("node")) header.node = read_node(line["node"]);
+  if (line.contains("run")) header.run = need_text(line, "run");
   return header;
 }
+
+End read_end(const Json& line) {
+  if (!need(line, "quiet").is_boolean()) throw Wrong("\"quiet\" is neither true nor false");
+  return {.at = {need_number(line, "t")},
+          .quiet = line["quiet"].get<bool>(),
+          .broken = line.contains("broken") ? need_text(line, "broken") : std::string()};
+}
+
+void check_version(const Json& line) {
+  const auto version = line.find("conclave-trace");
+  if (version == line.end()) throw Wrong("no \"conclave-trace\" header: this is not a conclave trace");
+  if (*version != format_version)
+    throw Wrong(
+        fmt::format("format version {}; this program reads version {}", version->dump(), format_version));
+}
+
+constexpr const char* no_object = "not a JSON object; the file may be cut off or no trace at all";
 
 Step read_step(const Json& line) {
   Step step = {.number = need_number(line, "step"), .at = {need_number(line, "t")}};
@@ -254,6 +273,26 @@ bool begins_trace(std::string_view head) {
          head.substr(0, head.find('\n')).find("\"conclave-trace\"") != std::string_view::npos;
 }
 
+std::expected<Line, std::string> parse_line(std::string_view text) {
+  const Json line = parse_json<Json>(text);
+  if (!line.is_object()) return std::unexpected(no_object);
+  try {
+    Line parsed;
+    if (line.contains("run")) parsed.run = need_text(line, "run");
+    if (line.contains("conclave-trace")) {
+      check_version(line);
+      parsed.what = read_header(line);
+    } else if (line.contains("end")) {
+      parsed.what = Line::Ending{read_end(line), need_number(line, "end")};
+    } else {
+      parsed.what = read_step(line);
+    }
+    return parsed;
+  } catch (const std::exception& problem) {
+    return std::unexpected(problem.what());
+  }
+}
+
 std::expected<Run, std::string> read(std::istream& in) {
   Run run;
   std::string text;
@@ -265,24 +304,22 @@ std::expected<Run, std::string> read(std::istream& in) {
     };
     if (ended) return wrong("the trace goes on after its end line");
     const Json line = parse_json<Json>(text);
-    if (!line.is_object()) return wrong("not a JSON object; the file may be cut off or no trace at all");
+    if (!line.is_object()) return wrong(no_object);
     try {
       if (line_number == 1) {
-        const auto version = line.find("conclave-trace");
-        if (version == line.end()) return wrong("no \"conclave-trace\" header: this is not a conclave trace");
-        if (*version != format_version)
-          return wrong(fmt::format("format version {}; this program reads version {}", version->dump(),
-                                   format_version));
+        check_version(line);
         run.header = read_header(line);
         begun = true;
+        if (run.header.node)
+          return wrong(
+              fmt::format("this is what p{} wrote of a run; conclave trace merge joins it with what "
+                          "the others wrote",
+                          run.header.node->value));
       } else if (line.contains("end")) {
         if (line["end"] != run.steps.size())
           return wrong(fmt::format("the end line counts {} steps, the file has {}", line["end"].dump(),
                                    run.steps.size()));
-        if (!need(line, "quiet").is_boolean()) return wrong("\"quiet\" is neither true nor false");
-        run.end = {.at = {need_number(line, "t")},
-                   .quiet = line["quiet"].get<bool>(),
-                   .broken = line.contains("broken") ? need_text(line, "broken") : std::string()};
+        run.end = read_end(line);
         ended = true;
       } else {
         run.steps.push_back(read_step(line));

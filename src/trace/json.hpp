@@ -38,6 +38,18 @@ struct Run {
   End end = {};
 };
 
+// One line of a file.
+struct Line {
+  struct Ending {
+    End end = {};
+    std::uint64_t steps = 0;  // as it counts them
+  };
+  std::string run = {};  // that it says it belongs to
+  std::variant<Header, Step, Ending> what = {};
+};
+// Or what is wrong with it.
+std::expected<Line, std::string> parse_line(std::string_view text);
+
 // Whether a file that begins like this is meant to be a trace.
 bool begins_trace(std::string_view head);
 

@@ -63,6 +63,10 @@ void MutexMonitor::enter(const Step& step, const Item& granted) {
     for (NodeId other : inside_) who += fmt::format("{}p{}", who.empty() ? "" : " and ", other.value);
     violate(em1_, step, fmt::format("{} are inside together", who));
   }
+  if (causal_ && last_left_ && step.vector[last_left_->first] < last_left_->second)
+    violate(em1_, step,
+            fmt::format("p{} entered and cannot have known that p{} had left", node.value,
+                        last_left_->first.value));
 
   const auto fence = number_field(granted.content, "fence");
   if (!fence || *fence <= last_fence_) {
@@ -94,6 +98,7 @@ void MutexMonitor::enter(const Step& step, const Item& granted) {
 void MutexMonitor::leave(const Step& step) {
   inside_.erase(*step.node);
   last_exit_ = step.at;
+  last_left_.emplace(*step.node, step.vector[*step.node]);
 }
 
 void MutexMonitor::end(const End& end) {

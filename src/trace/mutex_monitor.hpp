@@ -1,6 +1,7 @@
 // Watches a run of a mutual exclusion protocol: are the properties kept, and what did each entry cost?
 //
-//   EM1    at most one process is inside at any time
+//   EM1    at most one process is inside at any time; between real processes, where nobody knows in which
+//          order concurrent steps were taken, whoever enters knows that all before it have left
 //   EM2    everybody who asked got in, by the end of the run
 //   EM3    if one request happened before another, it is granted first (by the vector clocks of the steps)
 //   ND     the run does not end with processes waiting and nothing under way
@@ -35,6 +36,7 @@ class MutexMonitor : public Monitor {
 
   explicit MutexMonitor(bool with_vectors = true) : with_vectors_(with_vectors) {}
 
+  void begin(const Header& header) override { causal_ = header.world == "live"; }
   void see(const Step& step) override;
   void end(const End& end) override;
   bool wants_vectors() const override { return with_vectors_; }
@@ -64,6 +66,8 @@ class MutexMonitor : public Monitor {
   std::map<NodeId, Request> pending_;
   NodeSet inside_;
   std::optional<Ticks> last_exit_;
+  bool causal_ = false;
+  std::optional<std::pair<NodeId, std::uint64_t>> last_left_;  // who, and its own entry of its vector
   std::uint64_t last_fence_ = 0;
   bool any_request_ = false;
   Summary summary_;

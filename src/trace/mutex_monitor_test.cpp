@@ -9,8 +9,9 @@ namespace {
 class Story {
  public:
   void ask(std::uint32_t node, VectorClock vector = {}) { step(Kind::command, node, "Acquire", vector); }
-  void enter(std::uint32_t node, std::uint64_t fence) {
+  void enter(std::uint32_t node, std::uint64_t fence, VectorClock vector = {}) {
     Step next = {.number = ++number_, .at = {number_ * 10}, .kind = Kind::deliver, .node = NodeId{node}};
+    next.vector = std::move(vector);
     next.events.push_back({"Granted", "{\"fence\":" + std::to_string(fence) + "}"});
     monitor_.see(next);
   }
@@ -19,7 +20,8 @@ class Story {
     next.events.push_back({"Queued", "{}"});
     monitor_.see(next);
   }
-  void leave(std::uint32_t node) { step(Kind::command, node, "Release", {}); }
+  void leave(std::uint32_t node, VectorClock vector = {}) { step(Kind::command, node, "Release", vector); }
+  void is_live() { monitor_.begin({.world = "live"}); }
   void crash(std::uint32_t node) { step(Kind::crash, node, "", {}); }
   void send(std::uint32_t node, const char* type) {
     Step next = {.number = ++number_, .kind = Kind::deliver, .node = NodeId{node}};
@@ -66,6 +68,20 @@ TEST(MutexMonitor, SeesTwoInside) {
   story.enter(2, 2);
   EXPECT_FALSE(story.holds("EM1"));
   EXPECT_EQ(story.summary().most_inside, 2u);
+}
+
+// Concurrent steps of real processes can be put in either order: one of them would show both inside.
+TEST(MutexMonitor, WantsRealProcessesToKnowThatTheSectionIsFree) {
+  for (const bool knows : {true, false}) {
+    Story story;
+    story.is_live();
+    story.ask(1, clock(1, 0));
+    story.ask(2, clock(0, 1));
+    story.enter(1, 1, clock(2, 0));
+    story.leave(1, clock(3, 0));
+    story.enter(2, 2, clock(knows ? 3 : 2, 2));
+    EXPECT_EQ(story.holds("EM1"), knows);
+  }
 }
 
 TEST(MutexMonitor, SeesWhoNeverGotIn) {
