@@ -18,6 +18,11 @@
 #include "sim/stage.hpp"
 #include "trace/monitor.hpp"
 
+namespace conclave::live {
+struct Casting;
+struct Played;
+}  // namespace conclave::live
+
 namespace conclave::catalogue {
 
 // Above this many nodes the vector clocks would cost more than the run.
@@ -102,6 +107,8 @@ struct Entry {
   sim::Report (*simulate)(const sim::Options&, const Setting&, trace::Observer*) = nullptr;
   std::unique_ptr<sim::Stage> (*stage)(const Setting&, trace::Observer*) = nullptr;
   NodeSet (*members)(std::uint32_t clients) = nullptr;
+  // Plays one process among real ones (live/play.hpp); none where an algorithm needs more than those have.
+  live::Played (*play)(const live::Casting&, const Setting&, trace::Observer&) = nullptr;
   // Judges runs of the entry; none for tools.
   std::unique_ptr<trace::Monitor> (*monitor)(const sim::Options&, const Setting&) = nullptr;
   // What this algorithm's runs set unless the user says otherwise.

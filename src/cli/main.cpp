@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   add_leader(app, action);
   add_bench(app, action);
   add_time(app, action);
+  add_live(app, action);
   try {
     app.parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::ParseError& error) {

@@ -2,6 +2,7 @@
 
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/causality/rows.hpp"
 #include "catalogue/causality/setups.hpp"
 #include "catalogue/judge.hpp"
@@ -52,7 +53,7 @@ Entry global_snapshot() {
       .paper = "Chandy, Lamport, TOCS 3(1), 1985",
       .year = 1985,
       .source = "src/protocols/causality/global_snapshot.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "one marker per channel, N(N-1)",
       .properties = {"cut", "conserved", "complete"},
       .remark = "without FIFO links: a marker overtakes a payment",
@@ -65,6 +66,7 @@ Entry global_snapshot() {
       .measure = measure};
   bind<causality::GlobalSnapshot, setup>(entry);
   bind_check<causality::GlobalSnapshot, causality::Judge, setup, prepare>(entry);
+  bind_live<causality::GlobalSnapshot, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting& setting) {
     o.entries = 2;
     setting.parameters["every"] = "2";

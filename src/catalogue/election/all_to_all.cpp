@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
@@ -49,6 +50,7 @@ Entry all_to_all() {
   bind<AllToAll, all_to_all_setup<AllToAll::Setup>>(entry);
   bind_election<AllToAll, all_to_all_setup<AllToAll::Setup>>(entry);
   bind_check<AllToAll, election::Judge, all_to_all_setup<AllToAll::Setup>>(entry);
+  bind_live<AllToAll, all_to_all_setup<AllToAll::Setup>>(entry);
   return entry;
 }
 

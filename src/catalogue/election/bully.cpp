@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/bounds.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -130,6 +131,7 @@ Entry bully() {
   bind<Bully, bully_setup>(entry);
   bind_own_election<Bully, bully_setup>(entry);
   bind_check<Bully, election::Judge, bully_setup>(entry);
+  bind_live<Bully, bully_setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;
     o.budget.crashes = 1;

@@ -1,6 +1,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/bully.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -49,6 +50,7 @@ Entry bully_delayed() {
   bind<election::Bully, setup>(entry);
   bind_own_election<election::Bully, setup>(entry);
   bind_check<election::Bully, election::Judge, setup>(entry);
+  bind_live<election::Bully, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;
     o.budget.crashes = 1;

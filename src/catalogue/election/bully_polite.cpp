@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/bully.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -45,6 +46,7 @@ Entry bully_polite() {
   bind<election::BullyPolite, bully_setup>(entry);
   bind_own_election<election::BullyPolite, bully_setup>(entry);
   bind_check<election::BullyPolite, election::PoliteJudge, bully_setup>(entry);
+  bind_live<election::BullyPolite, bully_setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;
     o.budget.crashes = 1;

@@ -1,5 +1,6 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/bully.hpp"
 #include "catalogue/election/rows.hpp"
 #include "protocols/election/judge.hpp"
@@ -33,7 +34,7 @@ Entry bully_send_to_all() {
       .paper = "Garcia-Molina, IEEE Trans. Computers C-31(1), 1982, as some textbooks draw it",
       .year = 1982,
       .source = "src/protocols/election/bully.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "p(n-1) + p(p-1)/2 + n-1 messages, p live processes from the caller upwards",
       .properties = {"E1", "E2", "agreement"},
       .remark = "what smaller processes are told in a call is of no use to them; E1 and stability as bully",
@@ -48,6 +49,7 @@ Entry bully_send_to_all() {
       .measure = measure};
   bind<election::Bully, setup>(entry);
   bind_check<election::Bully, election::Judge, setup>(entry);
+  bind_live<election::Bully, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = election::Bounds{}.transmission;
     o.budget.crashes = 1;

@@ -5,6 +5,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
@@ -90,6 +91,7 @@ Entry chang_roberts() {
   bind<ChangRoberts, chang_roberts_setup<ChangRoberts::Setup>>(entry);
   bind_election<ChangRoberts, chang_roberts_setup<ChangRoberts::Setup>>(entry);
   bind_check<ChangRoberts, election::Judge, chang_roberts_setup<ChangRoberts::Setup>>(entry);
+  bind_live<ChangRoberts, chang_roberts_setup<ChangRoberts::Setup>>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.nodes = 4; };
   return entry;
 }

@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/election/rows.hpp"
 #include "catalogue/election/setups.hpp"
 #include "catalogue/election/staged.hpp"
@@ -74,6 +75,7 @@ Entry ring_list() {
   bind<RingList, ring_list_setup<RingList::Setup>>(entry);
   bind_election<RingList, ring_list_setup<RingList::Setup>>(entry);
   bind_check<RingList, election::Judge, ring_list_setup<RingList::Setup>>(entry);
+  bind_live<RingList, ring_list_setup<RingList::Setup>>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.unit = {20};  // there, back from who is down, and on to the next: a hop
     o.entries = 0;

@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -37,6 +38,7 @@ Entry bakery_messages() {
   bind<mutex::BakeryMessages, setup>(entry);
   bind_lock<mutex::BakeryMessages, setup>(entry);
   bind_check<mutex::BakeryMessages, mutex::Judge, setup>(entry);
+  bind_live<mutex::BakeryMessages, setup>(entry);
   return entry;
 }
 

@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -37,6 +38,7 @@ Entry carvalho_roucairol() {
   bind<mutex::CarvalhoRoucairol, setup>(entry);
   bind_lock<mutex::CarvalhoRoucairol, setup>(entry);
   bind_check<mutex::CarvalhoRoucairol, mutex::Judge, setup>(entry);
+  bind_live<mutex::CarvalhoRoucairol, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   entry.long_check = true;
   return entry;

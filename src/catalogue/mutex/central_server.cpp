@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -38,6 +39,7 @@ Entry central_server() {
   bind<mutex::CentralServer, setup>(entry);
   bind_coordinated_lock<mutex::CentralServer, setup>(entry);
   bind_check<mutex::CentralServer, mutex::Judge, setup>(entry);
+  bind_live<mutex::CentralServer, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   return entry;
 }

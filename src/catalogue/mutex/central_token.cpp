@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -39,6 +40,7 @@ Entry central_token() {
   bind<mutex::CentralToken, setup>(entry);
   bind_token_lock<mutex::CentralToken, setup>(entry);
   bind_check<mutex::CentralToken, mutex::Judge, setup>(entry);
+  bind_live<mutex::CentralToken, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
   return entry;
 }

@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -37,6 +38,7 @@ Entry lamport() {
   bind<mutex::Lamport, setup>(entry);
   bind_lock<mutex::Lamport, setup>(entry);
   bind_check<mutex::Lamport, mutex::Judge, setup>(entry);
+  bind_live<mutex::Lamport, setup>(entry);
   return entry;
 }
 

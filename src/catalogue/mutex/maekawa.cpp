@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -42,6 +43,7 @@ Entry maekawa() {
   bind<mutex::Maekawa, setup>(entry);
   bind_lock<mutex::Maekawa, setup>(entry);
   bind_check<mutex::Maekawa, mutex::Judge, setup>(entry);
+  bind_live<mutex::Maekawa, setup>(entry);
   return entry;
 }
 

@@ -5,6 +5,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -47,6 +48,7 @@ Entry maekawa_deadlock_free() {
   bind<mutex::MaekawaDeadlockFree, setup>(entry);
   bind_lock<mutex::MaekawaDeadlockFree, setup>(entry);
   bind_check<mutex::MaekawaDeadlockFree, mutex::Judge, setup>(entry);
+  bind_live<mutex::MaekawaDeadlockFree, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.entries = 2; };
   return entry;
 }

@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -46,6 +47,7 @@ Entry ricart_agrawala() {
   bind<mutex::RicartAgrawala, setup>(entry);
   bind_lock<mutex::RicartAgrawala, setup>(entry);
   bind_check<mutex::RicartAgrawala, mutex::Judge, setup>(entry);
+  bind_live<mutex::RicartAgrawala, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.budget.tells = 1; };
   return entry;
 }

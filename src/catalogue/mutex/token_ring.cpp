@@ -3,6 +3,7 @@
 #include "catalogue/bind.hpp"
 #include "catalogue/bind_check.hpp"
 #include "catalogue/bind_engine.hpp"
+#include "catalogue/bind_live.hpp"
 #include "catalogue/mutex/rows.hpp"
 #include "protocols/mutex/judge.hpp"
 
@@ -48,6 +49,7 @@ Entry token_ring() {
   bind<mutex::TokenRing, setup>(entry);
   bind_token_lock<mutex::TokenRing, live_setup>(entry);
   bind_check<mutex::TokenRing, mutex::Judge, setup>(entry);
+  bind_live<mutex::TokenRing, setup>(entry);
   entry.usual_check = [](check::Options& o, Setting&) {
     o.entries = 2;
     o.starvation = true;  // the token never rests, so no run ends

@@ -1,6 +1,7 @@
 #include "protocols/registers/bakery.hpp"
 
 #include "catalogue/registers/bind.hpp"
+#include "catalogue/registers/bind_live.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -39,7 +40,7 @@ Entry bakery() {
                  .paper = "Lamport, CACM 17(8), 1974",
                  .year = 1974,
                  .source = "src/protocols/registers/bakery.hpp",
-                 .worlds = {"sim", "check"},
+                 .worlds = {"sim", "check", "live"},
                  .cost = "3N+1 reads and 5 writes per entry alone",
                  .properties = {"EM1", "EM2", "ND", "FCFS", "fence"},
                  .remark = "EM3: who asked first may still be in the doorway when another comes and goes",
@@ -56,6 +57,7 @@ Entry bakery() {
                  .measure = measure};
   bind_registers<registers::Bakery, setup>(entry);
   bind_check_registers<registers::Bakery, setup>(entry);
+  bind_live_registers<registers::Bakery>(entry);
   entry.usual_check = [](check::Options& o, Setting&) { o.starvation = true; };
   return entry;
 }

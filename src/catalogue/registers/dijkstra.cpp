@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "catalogue/registers/bind.hpp"
+#include "catalogue/registers/bind_live.hpp"
 #include "sim/lasso.hpp"
 
 namespace conclave::catalogue {
@@ -80,7 +81,7 @@ Entry dijkstra() {
       .paper = "Dijkstra, CACM 8(9), 1965",
       .year = 1965,
       .source = "src/protocols/registers/dijkstra.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "N+1 reads and 5 writes per entry alone, N+4 and 7 if k names another",
       .properties = {"EM1", "ND", "fence"},
       .remark =
@@ -107,6 +108,7 @@ Entry dijkstra() {
       .measure = measure};
   bind_registers<registers::Dijkstra, setup>(entry);
   bind_check_registers<registers::Dijkstra, setup>(entry);
+  bind_live_registers<registers::Dijkstra>(entry);
   entry.usual_check = [](check::Options&, Setting& setting) { setting.parameters["k"] = "1"; };
   return entry;
 }
