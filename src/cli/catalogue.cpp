@@ -164,7 +164,8 @@ void add_catalogue(CLI::App& app, Action& action) {
       app.add_subcommand("catalogue", "List every algorithm: paper, assumptions, cost, variants");
   verb->add_option("NAME", flags->name, "only this one, in full");
   verb->add_option("--family", flags->family, "only this family: mutex, election, …")->excludes("NAME");
-  verb->add_option("--world", flags->world, "only what runs there: sim, check, live, or tool")->excludes("NAME");
+  verb->add_option("--world", flags->world, "only what runs there: sim, check, live, or tool")
+      ->excludes("NAME");
   verb->add_flag("--json", flags->json, "for programs: a list of objects");
   verb->add_flag("--names", flags->names, "for scripts: a name a line")->excludes("--json");
   verb->add_flag("--markdown", flags->markdown, "as a page for people: docs/protocols.md")
