@@ -115,8 +115,8 @@ struct MutexOptions {
   // lease at etcd ends after 60 s without a word. `lost` then fires when the connection is found to be gone,
   // which can be later than the server's giving the lock to somebody else: rely on the fence.
   std::chrono::seconds ttl{10};
-  // For how long `try_lock` waits for the answer, once there is a lease.
-  std::chrono::milliseconds try_wait{250};
+  // For how long `try_lock` waits for the server's answer. A time-out shorter than this is taken for this.
+  std::chrono::milliseconds try_wait{500};
 };
 
 // A lock between processes, and between the threads that share this object. Not recursive.
@@ -176,6 +176,7 @@ struct Leader {
 
 struct ElectionOptions {
   std::chrono::seconds ttl{10};
+  std::chrono::milliseconds least_wait{500};  // a shorter time-out is taken for this
 };
 
 class Election {

@@ -58,6 +58,7 @@ void Guard::renew(const Term& term) const {
 void Guard::signal(int number) const {
   send_order(socket_, {.kind = GuardOrder::Kind::signal, .signal = number});
 }
+void Guard::give_up() const { ::kill(process_, SIGKILL); }
 void Guard::kill() const { send_order(socket_, {.kind = GuardOrder::Kind::kill}); }
 
 std::optional<GuardReport> Guard::next() {

@@ -53,6 +53,7 @@ class Guard {
   void renew(const Term& term) const;
   void signal(int number) const;  // to the command's group; SIGUSR1 and SIGUSR2 to the command alone
   void kill() const;              // at once
+  void give_up() const;           // the guard itself, which does not do its duty; the command dies with it
 
   int file() const { return socket_; }
   // The next report that is there to be read; `guard_gone` if there will be none.

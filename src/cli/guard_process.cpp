@@ -114,6 +114,11 @@ class GuardProcess {
   // ---- the command
 
   void run(const GuardOrder& order) {
+    if (BootClock::now() >= order.term.stop_at) {  // our parent was stopped before it could say so
+      overdue_ = true;
+      report(GuardReport::Kind::ended, 0);
+      _exit(0);
+    }
     set_term(order.term);
     setenv(command_.name_variable.c_str(), command_.name.c_str(), 1);
     setenv("CONCLAVE_FENCE", std::to_string(order.fence).c_str(), 1);

@@ -189,6 +189,8 @@ class Hold {
         // Gone although there was time left: somebody else may have it now.
         if (BootClock::now() < told.stop_at && !std::exchange(killed, true)) guard_->kill();
       }
+      // The guard is stopped, or stuck: then it is left to us.
+      if (lost_ && BootClock::now() >= told.kill_at + holding_.margin() / 10) guard_->give_up();
       while (const auto report = guard_->next())
         if (const auto status = hear(*report, command)) return *status;
       if (guard_->gone()) return guard_died();
@@ -223,6 +225,7 @@ class Hold {
   int guard_died() {
     kill_children(0);
     foreground_.take_back();
+    if (lost_) return lost_it;
     fmt::print(stderr, "conclave: the process that guards the command was killed; so is the command\n");
     return no_service;
   }

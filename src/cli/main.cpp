@@ -24,8 +24,11 @@ int main(int argc, char** argv) {
       "  conclave lock nightly-backup -- ./backup.sh\n\n"
       "Every verb has --help. Exit status: 0 fine, 1 a property failed, 2 wrong usage.");
   // What stands after "--" is somebody else's command, and not to be read as options of ours.
-  char** const end = std::find(argv, argv + argc, std::string_view("--"));
+  const std::string_view verb_given = argc > 1 ? argv[1] : "";
+  const bool runs_command = verb_given == "lock" || verb_given == "elect";
+  char** const end = runs_command ? std::find(argv, argv + argc, std::string_view("--")) : argv + argc;
   const std::vector<std::string> command(std::min(end + 1, argv + argc), argv + argc);
+  if (end != argv + argc && command.empty()) return complain("there is no command after --");
   Action action;
   add_catalogue(app, action);
   add_sim(app, action);

@@ -32,9 +32,9 @@ BootClock::time_point Footing::good_until() const {
 
 std::expected<void, Error> Claim::find_footing(const Deadline& deadline, const std::stop_token& stop) {
   if (const auto present = footing(); present && present->alive()) return {};
-  const auto patience = client_->call_timeout();
-  const Timeout left = deadline.left();
-  auto found = Footing::find(client_, ttl_, left ? std::min(*left, *patience) : patience, stop);
+  const Timeout most = client_->call_timeout();
+  const Timeout here = left(deadline);
+  auto found = Footing::find(client_, ttl_, here ? std::min(*here, *most) : most, stop);
   if (!found) return std::unexpected(std::move(found.error()));
   const std::lock_guard lock(mutex_);
   footing_ = std::move(*found);
@@ -63,11 +63,18 @@ bool Claim::wait_for_turn(const Deadline& deadline, const std::stop_token& stop)
   return ours;
 }
 
-void Claim::end_turn() {
+void Claim::end_turn(bool keep_footing) {
+  std::shared_ptr<Footing> gone;  // revokes outside the lock
   const std::lock_guard lock(mutex_);
+  if (!keep_footing) gone = std::exchange(footing_, nullptr);
   busy_ = false;
   held_ = false;
   turn_.notify_one();
+}
+
+Timeout Claim::left(const Deadline& deadline) const {
+  const Timeout left = deadline.left();
+  return left ? std::max(*left, least_wait_) : left;
 }
 
 std::expected<std::int64_t, Error> Claim::take(Timeout timeout, const std::stop_token& stop, const Ask& ask) {
@@ -80,8 +87,7 @@ std::expected<std::int64_t, Error> Claim::take(Timeout timeout, const std::stop_
   }
   auto granted = contend(deadline, stop, ask);
   if (!granted) {
-    drop_footing();
-    end_turn();
+    end_turn(false);
     return std::unexpected(std::move(granted.error()));
   }
   const std::lock_guard lock(mutex_);
@@ -95,7 +101,7 @@ std::expected<Claim::Granted, Error> Claim::contend(const Deadline& deadline, co
   for (;;) {
     if (auto found = find_footing(deadline, stop); !found) return std::unexpected(std::move(found.error()));
     const auto present = footing();
-    auto granted = ask(present->lease(), deadline.left(), stop, present->lost());
+    auto granted = ask(present->lease(), left(deadline), stop, present->lost());
     // What was granted on a lease that ended meanwhile may be somebody else's by now: etcd 3.4 does not look.
     if (granted && present->alive()) return granted;
     const Error why =
@@ -127,8 +133,7 @@ std::expected<void, Error> Claim::give_back(const Tell& tell) {
     result = tell(*held);
   else
     result = std::unexpected(held.error());
-  if (!result) drop_footing();
-  end_turn();
+  end_turn(result.has_value());
   return result;
 }
 

@@ -43,8 +43,9 @@ class Claim {
       std::int64_t lease, Timeout, const std::stop_token& stop, const std::stop_token& lost)>;
   using Tell = std::function<std::expected<void, Error>(const std::string& key)>;
 
-  Claim(std::shared_ptr<Client::Impl> client, std::chrono::seconds ttl)
-      : client_(std::move(client)), ttl_(ttl) {}
+  // A shorter time-out than `least_wait` is too short for a server to answer at all, and is taken for that.
+  Claim(std::shared_ptr<Client::Impl> client, std::chrono::seconds ttl, std::chrono::milliseconds least_wait)
+      : client_(std::move(client)), ttl_(ttl), least_wait_(least_wait) {}
 
   // One thread at a time asks or holds; the others wait for their turn.
   std::expected<std::int64_t, Error> take(Timeout timeout, const std::stop_token& stop, const Ask& ask);
@@ -60,7 +61,8 @@ class Claim {
 
  private:
   bool wait_for_turn(const Deadline& deadline, const std::stop_token& stop);
-  void end_turn();
+  void end_turn(bool keep_footing);
+  Timeout left(const Deadline& deadline) const;
   std::expected<Granted, Error> contend(const Deadline& deadline, const std::stop_token& stop,
                                         const Ask& ask);
   std::expected<void, Error> find_footing(const Deadline& deadline, const std::stop_token& stop);
@@ -69,6 +71,7 @@ class Claim {
 
   std::shared_ptr<Client::Impl> client_;
   const std::chrono::seconds ttl_;
+  const std::chrono::nanoseconds least_wait_;
   mutable std::mutex mutex_ = {};
   std::condition_variable_any turn_ = {};
   bool busy_ = false;  // a thread asks or holds

@@ -42,7 +42,9 @@ struct Heard {
 class Election::Impl {
  public:
   Impl(const Client& the_client, std::string the_name, const ElectionOptions& options)
-      : client(the_client.impl()), name(std::move(the_name)), claim(the_client.impl(), options.ttl) {}
+      : client(the_client.impl()),
+        name(std::move(the_name)),
+        claim(client, options.ttl, options.least_wait) {}
 
   std::expected<std::int64_t, Error> campaign(const std::string& value, Timeout timeout,
                                               const std::stop_token& stop) {

@@ -10,11 +10,8 @@ namespace conclave {
 
 class Mutex::Impl {
  public:
-  Impl(const Client& the_client, std::string the_name, const MutexOptions& the_options)
-      : client(the_client.impl()),
-        name(std::move(the_name)),
-        options(the_options),
-        claim(client, the_options.ttl) {}
+  Impl(const Client& the_client, std::string the_name, const MutexOptions& options)
+      : client(the_client.impl()), name(std::move(the_name)), claim(client, options.ttl, options.try_wait) {}
 
   std::expected<std::int64_t, Error> acquire(Timeout timeout, const std::stop_token& stop) {
     if (auto wrong = wrong_name("lock", name)) return std::unexpected(std::move(*wrong));
@@ -50,7 +47,6 @@ class Mutex::Impl {
 
   std::shared_ptr<Client::Impl> client;
   std::string name;
-  MutexOptions options;
   Claim claim;
 };
 
@@ -93,7 +89,7 @@ void Mutex::lock() {
 }
 
 bool Mutex::try_lock() {
-  const auto fence = impl_->acquire(impl_->options.try_wait, {});
+  const auto fence = impl_->acquire(std::chrono::nanoseconds(0), {});
   if (!fence && fence.error().kind != ErrorKind::timed_out) raise(fence.error());
   return fence.has_value();
 }

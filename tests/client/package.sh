@@ -6,7 +6,10 @@ source=$(pwd)
 work=$(mktemp -d)
 etcd=""
 cleanup() {
-  if [ -n "$etcd" ]; then kill -9 "$etcd" 2>/dev/null || true; fi
+  if [ -n "$etcd" ]; then
+    kill -9 "$etcd" 2>/dev/null || true
+    wait "$etcd" 2>/dev/null || true
+  fi
   rm -rf "$work"
 }
 trap cleanup EXIT

@@ -161,7 +161,7 @@ class Statuses(WithEtcd):
     def test_wrong_usage(self):
         for wrong in (["lock"], ["lock", "x", "--ttl", "0"], ["lock", "x", "--ttl", "soon"], ["elect", "x"],
                       ["lock", ""], ["lock", "x", "--endpoints", "nowhere"], ["lock", "x", "--cacert", "/nonexistent"],
-                      ["lock", "x", "--timeout", "-1"], ["leader"]):
+                      ["lock", "x", "--timeout", "-1"], ["leader"], ["lock", "x", "--"]):
             ended = subprocess.run([CONCLAVE, *wrong], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
             self.assertEqual(ended.returncode, 2, f"{wrong}: {ended.stderr}")
             self.assertTrue(ended.stderr.startswith("conclave: "), ended.stderr)
@@ -183,6 +183,7 @@ class Statuses(WithEtcd):
             self.assertIn("busy", late.stderr)
             self.assertLess(time.monotonic() - began, 5)
         self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertEqual(run(self.etcd, "lock", "free", "--timeout", "0", "--", "true").returncode, 0)
 
     def test_words_and_variables_arrive_as_they_are(self):
         ended = run(self.etcd, "lock", "a name", "--", "sh", "-c",
@@ -384,6 +385,17 @@ class DeadServers(WithEtcd):
         self.assertGreater(self.last_tick() - died, TTL / 4)
         self.assertFalse(alive(command))
         self.assertIn("could not be renewed", holder.stderr.read())
+
+
+class StoppedGuard(WithEtcd):
+    def test_a_guard_that_is_stopped_does_not_save_the_command(self):
+        holder, command = self.start_ticking("stopped guard")
+        os.kill(children_of(holder.pid)[0], signal.SIGSTOP)
+        self.etcd.process.kill()
+        died = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self.assertEqual(holder.wait(20), 1)
+        self.assertLess(self.last_tick() - died, TTL)
+        self.assertFalse(alive(command))
 
 
 class Revoked(WithEtcd):
