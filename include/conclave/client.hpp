@@ -167,10 +167,10 @@ class Mutex {
 // ---- elections
 
 struct Leader {
-  std::string value = {};   // what it campaigned with, or proclaimed since
-  std::int64_t fence = 0;   // grows from leader to leader
-  std::int64_t lease = 0;   // its lease
-  std::int64_t change = 0;  // grows with every proclamation
+  std::string value = {};    // what it campaigned with, or proclaimed since
+  std::int64_t fence = 0;    // grows from leader to leader
+  std::int64_t lease = 0;    // its lease
+  std::int64_t version = 0;  // of its value; grows with every proclamation
   bool operator==(const Leader&) const = default;
 };
 

@@ -144,6 +144,7 @@ class Hold {
         {signals_.file(), POLLIN, 0}, {wake_.file(), POLLIN, 0}, {reads ? STDIN_FILENO : -1, POLLIN, 0}};
     for (;;) {
       poll(files, 3, -1);
+      wake_.hear();
       if (holding_.lost().stop_requested()) return tell_lost();
       if (const int number = signals_.next(); ends_a_wait(number)) return 128 + number;
       if (files[2].revents != 0 && input_ended()) return ok;
@@ -172,6 +173,7 @@ class Hold {
   }
 
   int run_command(const std::string& command) {
+    if (holding_.lost().stop_requested()) return tell_lost();
     Term told = term();
     guard_->run(fence_, told);
     // Often enough that a renewed term is known long before the old one ends.

@@ -11,7 +11,7 @@ namespace conclave::cli {
 
 struct Holding {
   std::string what = {};   // "lock 'printer'"
-  std::string given = {};  // what became of it if it was lost: "held"
+  std::string given = {};  // "is held"
   std::function<std::expected<std::int64_t, Error>(std::stop_token)> take = {};
   std::function<std::expected<void, Error>()> give_back = {};
   std::function<std::stop_token()> lost = {};

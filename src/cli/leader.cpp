@@ -20,7 +20,7 @@ void print(const Flags& flags, const Leader& leader) {
     const nlohmann::ordered_json line = {{"election", flags.name},
                                          {"value", leader.value},
                                          {"fence", leader.fence},
-                                         {"change", leader.change},
+                                         {"version", leader.version},
                                          {"lease", fmt::format("{:x}", leader.lease)}};
     fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
@@ -56,7 +56,7 @@ void add_leader(CLI::App& app, Action& action) {
   verb->add_option("NAME", flags->name, "the election")->required();
   verb->add_flag("--watch", flags->watch,
                  "go on: a line for every new leader, and for everything it proclaims");
-  verb->add_flag("--json", flags->json, "value, fence, change and lease, one object per line");
+  verb->add_flag("--json", flags->json, "value, fence, version and lease, one object per line");
   add_server_flags(*verb, flags->servers);
   verb->footer(
       "Exit status: 0 somebody leads, 1 nobody does, 2 wrong usage, 125 no server answered.\n\n"

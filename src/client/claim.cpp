@@ -32,6 +32,7 @@ BootClock::time_point Footing::good_until() const {
 
 std::expected<void, Error> Claim::find_footing(const Deadline& deadline, const std::stop_token& stop) {
   if (const auto present = footing(); present && present->alive()) return {};
+  drop_footing();
   const Timeout most = client_->call_timeout();
   const Timeout here = left(deadline);
   auto found = Footing::find(client_, ttl_, here ? std::min(*here, *most) : most, stop);

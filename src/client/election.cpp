@@ -13,7 +13,7 @@ namespace {
 
 Leader to_leader(const v3electionpb::LeaderResponse& response) {
   const auto& kv = response.kv();
-  return {kv.value(), kv.create_revision(), kv.lease(), kv.mod_revision()};
+  return {kv.value(), kv.create_revision(), kv.lease(), kv.version()};
 }
 
 // Leaders heard on the loop, told in the caller's thread: the latest of those that it has not been told yet.

@@ -6,6 +6,8 @@
 
 #include <boost/asio/post.hpp>
 #include <conclave/client.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "rpc/typed_server.hpp"
@@ -16,10 +18,10 @@ namespace {
 using namespace std::chrono_literals;
 namespace pb = etcdserverpb;
 
-// Grants every lease and every lock, and renews as long as `renews`.
+// Grants every lease and every lock.
 class Member {
  public:
-  Member() {
+  explicit Member(rpc::TlsPtr tls = {}) {
     rpc::serve_unary<pb::LeaseGrantRequest, pb::LeaseGrantResponse>(
         *server_, "/etcdserverpb.Lease/LeaseGrant",
         [&](const pb::LeaseGrantRequest& request, rpc::Reply<pb::LeaseGrantResponse> reply) {
@@ -57,7 +59,7 @@ class Member {
           unlocked = request.key() == "door/key";
           reply.send({});
         });
-    endpoint = "127.0.0.1:" + std::to_string(server_->listen("127.0.0.1:0").value());
+    endpoint = "127.0.0.1:" + std::to_string(server_->listen("127.0.0.1:0", std::move(tls)).value());
     thread_ = std::jthread([&] { loop_.run(); });
   }
   ~Member() { leave(); }
@@ -136,6 +138,28 @@ TEST(ClientOfAMember, GivesItsLeasesBackAtTheEnd) {
   }
   EXPECT_TRUE(member.unlocked);
   EXPECT_EQ(member.revoked, 1);
+}
+
+TEST(ClientOfAMember, ShowsAndAsksForCertificates) {
+  std::string folder = testing::TempDir() + "client_tls_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  ASSERT_EQ(std::system(("bash " RPC_TESTS "/certificates.sh " + folder + " >/dev/null 2>&1").c_str()), 0);
+  const auto file = [&](const char* name) { return folder + "/" + name; };
+  Member member(rpc::server_tls({.certificate = file("server.pem"),
+                                 .key = file("server.key"),
+                                 .authority = file("authority.pem"),
+                                 .require_client_certificate = true})
+                    .value());
+  const Options ours = {.endpoints = {member.endpoint},  // https, because files are named
+                        .certificate = file("alice.pem"),
+                        .key = file("alice.key"),
+                        .authority = file("authority.pem"),
+                        .call_timeout = 1s};
+  EXPECT_TRUE(Mutex(connect(ours).value(), "door").acquire());
+  Options strangers = ours;
+  strangers.authority = file("stranger.pem");
+  EXPECT_EQ(Mutex(connect(strangers).value(), "door").acquire().error().kind, ErrorKind::unreachable);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ClientOfAMember, SaysWhatAServerDoesNotKnow) {
