@@ -44,6 +44,8 @@ int main(int argc, char** argv) {
   add_bench(app, action);
   add_time(app, action);
   add_live(app, action);
+  add_discover(app, action);
+  add_registry(app, action);
   try {
     app.parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::ParseError& error) {

@@ -26,6 +26,8 @@ void add_time(CLI::App& app, Action& action);
 void add_live(CLI::App& app, Action& action);
 // A verb of the verb `trace`.
 void add_trace_merge(CLI::App& trace, Action& action);
+void add_discover(CLI::App& app, Action& action);
+void add_registry(CLI::App& app, Action& action);
 
 // The entry of that name, or a complaint that names what looks like it.
 const catalogue::Entry* entry_or_complain(const std::string& name);

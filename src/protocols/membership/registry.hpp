@@ -75,11 +75,14 @@ struct Registry {
 
   void on_message(Out&, NodeId, const Register& registration) {
     names[registration.name] = registration.member;
+    down.erase(registration.member.node);
   }
 
   void on_message(Out& out, NodeId from, const List&) {
     Members all;
-    for (const auto& [name, member] : names) all.members.push_back(member);
+    for (const auto& [name, member] : names) {
+      if (!down.contains(member.node)) all.members.push_back(member);
+    }
     out.send(from, std::move(all));
   }
 

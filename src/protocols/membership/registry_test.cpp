@@ -58,6 +58,23 @@ TEST(Registry, AsksAgainUntilAllAreThere) {
   EXPECT_GT(report.sent.at("List"), 10u);
 }
 
+TEST(Registry, DoesNotListWhoIsDownUntilItRegistersAgain) {
+  Effects<Registry> out;
+  Registry registry = Registry::start({0}, NodeSet::range({0}, 4), {}, out);
+  const Member one = {{700, 10}, {1}};
+  const auto listed = [&] {
+    out.clear();
+    registry.on_message(out, {2}, Registry::List{});
+    return std::get<Registry::Members>(out.sends.front().message).members.size();
+  };
+  registry.on_message(out, {1}, Registry::Register{"instance 1", one});
+  EXPECT_EQ(listed(), 1u);
+  registry.on_command(out, Lost{{1}});
+  EXPECT_EQ(listed(), 0u);
+  registry.on_message(out, {1}, Registry::Register{"instance 1", one});
+  EXPECT_EQ(listed(), 1u);
+}
+
 TEST(Registry, HandsOutTheListSorted) {
   Effects<Registry> out;
   Registry node =
