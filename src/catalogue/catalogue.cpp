@@ -63,7 +63,7 @@ const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = [] {
     std::vector<Entry> rows;
     for (const auto& family : {mutex_rows, election_rows, consensus_rows, log_rows, timesync_rows,
-                               registers_rows, overlay_rows, causality_rows, limits_rows}) {
+                               membership_rows, registers_rows, overlay_rows, causality_rows, limits_rows}) {
       for (Entry& entry : family()) rows.push_back(std::move(entry));
     }
     return rows;

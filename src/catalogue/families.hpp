@@ -11,6 +11,7 @@ std::vector<Entry> election_rows();
 std::vector<Entry> consensus_rows();
 std::vector<Entry> log_rows();
 std::vector<Entry> timesync_rows();
+std::vector<Entry> membership_rows();
 std::vector<Entry> registers_rows();
 std::vector<Entry> overlay_rows();
 std::vector<Entry> causality_rows();

@@ -25,6 +25,8 @@ namespace conclave::live {
 
 inline constexpr std::size_t longest_discovery_datagram = 16 * 1024;
 inline constexpr NodeId registry_handle = {0};
+// A registry answers with everybody: with no more than so much for each.
+inline constexpr std::size_t padding_for_each = 200;
 
 inline std::string discovery_purpose() { return "conclave discovery, 1"; }
 
@@ -273,9 +275,7 @@ class DiscoveryRun final : public Discovery {
 
   void send(const Message& message) {
     Letter out = letter(message);
-    // A registry answers with everybody: about so much for each.
-    constexpr std::size_t for_each = 200;
-    if (options_.registry) out.padding.resize(for_each * (options_.expected + 1), ' ');
+    if (options_.registry) out.padding.resize(padding_for_each * (options_.expected + 1), ' ');
     socket_->send(to_, bytes_of(close_letter<P>(options_.key, out)));
   }
 

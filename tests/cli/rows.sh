@@ -11,7 +11,7 @@ simulated="central-server central-token token-ring lamport ricart-agrawala carva
   sync-flooding sync-crash-tolerant byzantine-signed byzantine-oral paxos multi-paxos raft
   cristian berkeley global-snapshot
   superpeer-dominating-set superpeer-distance-domination superpeer-p-center"
-tools="clock-compensation scalar-clock vector-clock consistent-cut checkpoints"
+tools="clock-compensation discovery scalar-clock vector-clock consistent-cut checkpoints"
 
 "$CONCLAVE" catalogue --json >"$work/all"
 shown="two-generals async-consensus-impossibility"
