@@ -304,11 +304,7 @@ int berkeley(const Flags& flags) {
        .comes_back = flags.rejoin,
        .fault = fault_of(flags)},
       {.corrected = corrected,
-       .reading = [&](const ClockReading& reading) { print_reading(flags, reading); },
-       .note =
-           [&](std::string_view note) {
-             if (note.contains("master")) fmt::print(stderr, "{}\n", note);
-           }});
+       .reading = [&](const ClockReading& reading) { print_reading(flags, reading); }});
   if (!clock) return complain(clock.error());
   Reader reader(loop, flags.read_every);
   reader.start(**clock);

@@ -245,8 +245,7 @@ class DiscoveryRun final : public Discovery {
   void carry(const Message& message) {
     if (std::holds_alternative<Register>(message)) {
       registration_ = message;
-      if (!options_.registry) book_.take(letter(message), std::get<Register>(message));
-      return send(message);
+      return register_again();
     }
     if (options_.registry) {
       asked_ = true;
@@ -279,11 +278,17 @@ class DiscoveryRun final : public Discovery {
     socket_->send(to_, bytes_of(close_letter<P>(options_.key, out)));
   }
 
+  // Our own book hears it from us: what comes back by multicast is not looked at.
+  void register_again() {
+    if (!options_.registry) book_.take(letter(registration_), std::get<Register>(registration_));
+    send(registration_);
+  }
+
   void repeat() {
     announce_.expires_after(options_.every);
     announce_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
-      send(registration_);
+      register_again();
       if (options_.registry && (asked_ || found())) send(List{});
       book_.forget();
       if (found()) ++announced_;

@@ -49,7 +49,6 @@ class TimeRun {
   struct Events {
     std::function<void(const P&, const Event&)> event;
     std::function<void(const P&)> stepped;           // after each step; may be left out
-    std::function<void(std::string_view)> note;      // why nothing happened; may be left out
     std::function<bool(const Message&)> believable;  // numbers that the protocol may calculate with
   };
 
@@ -158,12 +157,8 @@ class TimeRun {
     for (const auto& send_this : out_.sends) send(send_this.to, send_this.message);
     for (const Timer timer : out_.disarmed) timers_.disarm(timer);
     for (const auto& arm : out_.armed) timers_.arm(arm.timer, arm.after);
-    // Told last, and by copies: whoever listens may give a command, which is a step of its own.
+    // Told last, and from a copy: whoever listens may give a command, which is a step of its own.
     const std::vector<Event> events = out_.events;
-    const std::vector<std::string_view> notes = out_.notes;
-    for (const std::string_view note : notes) {
-      if (events_.note) events_.note(note);
-    }
     for (const Event& event : events) events_.event(node_, event);
     if (events_.stepped) events_.stepped(node_);
   }

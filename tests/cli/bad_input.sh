@@ -115,4 +115,19 @@ if [ -n "$left" ]; then
   echo "left behind: $left" >&2
   problems=$((problems + 1))
 fi
+# Clocks and discovery.
+refuses "--help" time
+refuses "is no address" time sync :::
+refuses "beyond --drift-ppm 100" time sync localhost --skew-ppm 500
+refuses "--every" time sync localhost --every 0
+refuses "--listen takes another address" time serve --listen 203.0.113.1:7037
+refuses "write ID=HOST:PORT" time berkeley --id 1 --members 1-127.0.0.1:7101
+refuses "member 2 is not in the list" time berkeley --id 2 --members 1=127.0.0.1:7101
+refuses "--expect" discover shop
+refuses "name one of its addresses" discover shop --expect 2 --listen 0.0.0.0:7201
+refuses "is no multicast address" discover shop --expect 2 --multicast 127.0.0.1:7201
+refuses "is no address of an interface" discover shop --expect 2 --interface lo
+refuses "no-such-file" discover shop --expect 2 --key-file "$work/no-such-file"
+refuses "--help" registry
+
 [ "$problems" = 0 ]

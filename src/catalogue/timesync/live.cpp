@@ -93,7 +93,6 @@ typename TimeRun<Cristian>::Events client_events(ClockEvents events) {
                 told = node.seq;
                 if (shared->no_answer) shared->no_answer();
               },
-          .note = shared->note,
           .believable = [](const Cristian::Message& message) { return believable(message); }};
 }
 
@@ -162,7 +161,6 @@ OpenedClock agree_on_time(boost::asio::io_context& loop, const BerkeleyOptions& 
       loop, std::move(run),
       {.event = [shared](const Berkeley& node,
                          const timesync::Spec::Event& event) { tell(*shared, node, event, 0); },
-       .note = shared->note,
        .believable = [](const Berkeley::Message& message) { return believable(message); }});
 }
 

@@ -45,8 +45,7 @@ struct ClockReading {
 struct ClockEvents {
   std::function<void(const ClockCorrection&)> corrected;
   std::function<void(const ClockReading&)> reading;
-  std::function<void()> no_answer;             // Cristian's client: a whole period's requests were in vain
-  std::function<void(std::string_view)> note;  // what else happened
+  std::function<void()> no_answer;  // Cristian's client: a whole period's requests were in vain
 };
 
 struct TimeServerOptions {
