@@ -37,15 +37,18 @@ int main(int argc, char** argv) {
   add_accept(app, action);
   add_trace(app, action);
   add_scenario(app, action);
+  add_live(app, action);
+  add_bench(app, action);
   add_serve(app, action);
+  add_status(app, action);
+  add_evict(app, action);
   add_lock(app, action, command);
   add_elect(app, action, command);
   add_leader(app, action);
-  add_bench(app, action);
-  add_time(app, action);
-  add_live(app, action);
   add_discover(app, action);
   add_registry(app, action);
+  add_time(app, action);
+  add_tour(app, action);
   try {
     app.parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::ParseError& error) {

@@ -16,18 +16,21 @@ void add_compare(CLI::App& app, Action& action);
 void add_accept(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_scenario(CLI::App& app, Action& action);
-// `command` is what stands after "--" on the command line.
+void add_live(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 void add_serve(CLI::App& app, Action& action);
+void add_status(CLI::App& app, Action& action);
+void add_evict(CLI::App& app, Action& action);
+// `command` is what stands after "--" on the command line.
 void add_lock(CLI::App& app, Action& action, const std::vector<std::string>& command);
 void add_elect(CLI::App& app, Action& action, const std::vector<std::string>& command);
 void add_leader(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);
-void add_time(CLI::App& app, Action& action);
-void add_live(CLI::App& app, Action& action);
-// A verb of the verb `trace`.
-void add_trace_merge(CLI::App& trace, Action& action);
 void add_discover(CLI::App& app, Action& action);
 void add_registry(CLI::App& app, Action& action);
+void add_time(CLI::App& app, Action& action);
+void add_tour(CLI::App& app, Action& action);
+// A verb of the verb `trace`.
+void add_trace_merge(CLI::App& trace, Action& action);
 
 // The entry of that name, or a complaint that names what looks like it.
 const catalogue::Entry* entry_or_complain(const std::string& name);

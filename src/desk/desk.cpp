@@ -6,6 +6,7 @@
 
 #include "core/ensure.hpp"
 #include "core/random.hpp"
+#include "desk/offer.hpp"
 
 namespace conclave::desk {
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::string_view lock_prefix = "lock/";
 constexpr std::string_view election_prefix = "election/";
+constexpr std::size_t most_callers = 100;  // with one lease for one name
 static_assert(longest_client_name + election_prefix.size() <= live::longest_name);
 
 // Every member of a group makes the same number of its name.
@@ -20,6 +22,18 @@ std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = text.size() + 1;
   for (const char c : text) number = scramble(number + static_cast<unsigned char>(c));
   return number == 0 ? 1 : number;
+}
+
+// What a group tells when there is no desk any more.
+live::GroupEvents deaf() {
+  const auto ignore = [](const auto&...) {};
+  return {.granted = ignore,
+          .lost = ignore,
+          .elected = ignore,
+          .noted = ignore,
+          .peer_up = ignore,
+          .peer_down = ignore,
+          .peer_evicted = ignore};
 }
 
 }  // namespace
@@ -62,12 +76,17 @@ Desk::Desk(rpc::Server& server, live::Group& group, Options options, live::Log l
 }
 
 Desk::~Desk() {
-  const rpc::Status stopped = {rpc::Code::unavailable, "etcdserver: server stopped"};
-  lines_.dismiss(stopped);
-  for (const auto& [name, observers] : observers_)
-    for (const auto& observer : observers) observer->caller->refuse(stopped);
+  close();
   server_.on_disconnect(nullptr);
-  group_.listen({});
+  group_.listen(deaf());
+}
+
+void Desk::close() {
+  closed_ = true;
+  lines_.dismiss(server_stopped);
+  for (const auto& [name, observers] : std::exchange(observers_, {}))
+    for (const auto& observer : observers) observer->caller->refuse(server_stopped);
+  observing_ = 0;
 }
 
 void Desk::look_at_the_group() {
@@ -203,11 +222,9 @@ void Desk::stand_in_line(Kind kind, const std::string& name, LeaseId lease, cons
   const std::string id = place + (lease != 0 ? "/" + in_hex(lease) : "/call-" + in_hex(leases_.fresh_id()));
   if (Claim* mine = lines_.find(id)) {
     if (kind == Kind::election && mine->value != value) {
-      value_bytes_ += value.size() - mine->value.size();
-      mine->value = value;
-      ++mine->version;
-      if (mine->holds()) publish(*mine);
+      if (!change_value(*mine, value)) return turn_away(caller);
     }
+    if (mine->callers.size() >= most_callers) return turn_away(caller);
     return mine->holds() ? answer(*mine, caller) : wait_with(*mine, caller);
   }
   if (!lines_.has_room(place) || value_bytes_ + value.size() > options_.value_bytes) return turn_away(caller);

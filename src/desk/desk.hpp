@@ -6,8 +6,9 @@
 //   server.listen("127.0.0.1:2379");
 //
 // What needs a key-value store is answered UNIMPLEMENTED. docs/desk.md says what each call means on which
-// engine. Everything happens on the loop of the server, which is the group's too. The server, the group and
-// the loop are there before the desk and after it; once it is gone, the loop runs no more.
+// engine. Everything happens on the loop of the server, which is the group's too. The server and the group
+// are there before the desk and after it, and nobody is served once it is gone: `close` first, let the server
+// shut down, and when the loop has ended, the desk may go.
 #pragma once
 #include <proto/conclave.pb.h>
 #include <proto/election.pb.h>
@@ -62,10 +63,13 @@ struct DeskStats {
 class Desk {
  public:
   Desk(rpc::Server& server, live::Group& group, Options options, live::Log log);
-  ~Desk();  // who waits is told that the server stopped
+  ~Desk();
   Desk(const Desk&) = delete;
   Desk& operator=(const Desk&) = delete;
 
+  // Who waits or asks is told that the server stopped. What clients hold with a lease they may go on holding
+  // until it ends, so nothing is given back.
+  void close();
   const DeskStats& stats() const { return stats_; }
 
  private:
@@ -140,12 +144,14 @@ class Desk {
   void observe(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
   void stop_observing(const std::string& name, const Observer* observer);
   bool mention(const std::string& name, const CallerPtr& caller);
+  bool change_value(Claim& claim, const std::string& value);
   Claim* leading_claim(const v3electionpb::LeaderKey& key);
   void publish(const Claim& claim);
   void withdraw(const Claim& claim);
   void send_note(NodeId to, const Note& note);
   void broadcast(const Note& note);
   std::optional<LeaderView> leader_of(const std::string& name) const;
+  v3electionpb::LeaderResponse response_for(const LeaderView& view) const;
   void leader_changed(const std::string& name);
   void leaders_changed();
   void show(const std::string& name, const std::shared_ptr<Observer>& observer);
@@ -193,6 +199,7 @@ class Desk {
   std::set<std::string> mentioned_ = {};  // elections that this member takes part in
   // Claims without a lease, by the connection that they live with.
   std::map<rpc::ConnectionId, std::set<std::string>> bound_ = {};
+  bool closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

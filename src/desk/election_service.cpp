@@ -60,16 +60,24 @@ Claim* Desk::leading_claim(const pb::LeaderKey& key) {
   return leads ? claim : nullptr;
 }
 
+// False if there is no room for it.
+bool Desk::change_value(Claim& claim, const std::string& value) {
+  const std::size_t bytes = value_bytes_ - claim.value.size() + value.size();
+  if (bytes > options_.value_bytes) return false;
+  value_bytes_ = bytes;
+  claim.value = value;
+  ++claim.version;
+  if (claim.holds()) publish(claim);
+  return true;
+}
+
 void Desk::proclaim(const pb::ProclaimRequest& request, const CallerPtr& caller) {
   if (!request.has_leader()) return caller->refuse(leader_missing);
   Claim* claim = leading_claim(request.leader());
   if (claim == nullptr) return caller->refuse(not_leader);
   if (request.value().size() > longest_value)
     return caller->refuse({rpc::Code::invalid_argument, "etcdserver: request is too large"});
-  value_bytes_ += request.value().size() - claim->value.size();
-  claim->value = request.value();
-  ++claim->version;
-  publish(*claim);
+  if (!change_value(*claim, request.value())) return turn_away(caller);
   pb::ProclaimResponse response;
   fill(response.mutable_header());
   caller->answer(response);
@@ -113,14 +121,20 @@ std::optional<Desk::LeaderView> Desk::leader_of(const std::string& name) const {
   return view;
 }
 
+// The fence may be one that another member was given.
+pb::LeaderResponse Desk::response_for(const LeaderView& view) const {
+  pb::LeaderResponse response;
+  fill(response.mutable_header());
+  response.mutable_header()->set_revision(std::max(response.header().revision(), view.kv.mod_revision()));
+  *response.mutable_kv() = view.kv;
+  return response;
+}
+
 void Desk::leader(const pb::LeaderRequest& request, const CallerPtr& caller) {
   if (!mention(request.name(), caller)) return;
   const auto now = leader_of(request.name());
   if (!now) return caller->refuse(no_leader);
-  pb::LeaderResponse response;
-  fill(response.mutable_header());
-  *response.mutable_kv() = now->kv;
-  caller->answer(response);
+  caller->answer(response_for(*now));
 }
 
 void Desk::observe(const pb::LeaderRequest& request, const CallerPtr& caller) {
@@ -159,10 +173,7 @@ void Desk::show(const std::string& name, const std::shared_ptr<Observer>& observ
   std::string kv = now->kv.SerializeAsString();
   if (kv == observer->last) return;
   observer->last = std::move(kv);
-  pb::LeaderResponse response;
-  fill(response.mutable_header());
-  *response.mutable_kv() = now->kv;
-  observer->caller->tell(response);
+  observer->caller->tell(response_for(*now));
 }
 
 void Desk::leader_changed(const std::string& name) {

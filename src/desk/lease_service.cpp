@@ -85,6 +85,7 @@ pb::LeaseKeepAliveResponse Desk::keep_alive(LeaseId id, const rpc::Call& stream)
 
 void Desk::keep_alive_stream(rpc::Call call) {
   call.on_message([this, call, request = pb::LeaseKeepAliveRequest()](std::string_view bytes) mutable {
+    if (closed_) return call.finish(server_stopped);
     if (!rpc::typed::parse(request, bytes)) return call.finish(rpc::unreadable);
     call.send(keep_alive(request.id(), call));
     if (!call.congested()) return;

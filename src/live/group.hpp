@@ -68,6 +68,7 @@ struct GroupStatus {
   std::uint64_t epoch = 0;  // of the membership: grows with every eviction
   std::vector<MemberStatus> members = {};
   std::vector<NameStatus> names = {};
+  std::uint64_t messages = 0;           // of the algorithm, sent to other members
   std::vector<std::string> notes = {};  // what an operator should know, a sentence each
 };
 

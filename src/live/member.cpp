@@ -187,6 +187,7 @@ class Member::Name final : public Surroundings {
   // ---- what its process asks for
 
   void send(NodeId to, bool as_server, ByteView message, const std::optional<Stamp>& stamp) override {
+    ++owner_.messages_;
     head_.name = name_;
     head_.stamp = stamp;
     head_.epoch = renewal_.epoch;
@@ -812,8 +813,11 @@ void Member::tend() {
 
 GroupStatus Member::status() const {
   const auto now = Clock::now();
-  GroupStatus result = {
-      .self = self_, .engine = engine_.name, .group = options_.links.group, .epoch = membership_epoch()};
+  GroupStatus result = {.self = self_,
+                        .engine = engine_.name,
+                        .group = options_.links.group,
+                        .epoch = membership_epoch(),
+                        .messages = messages_};
   for (const Peer& peer : options_.links.members) {
     MemberStatus status = {.id = peer.id, .address = in_words(peer.address()), .self = peer.id == self_};
     const auto standing = roster_.find(peer.id);

@@ -140,6 +140,7 @@ class Member final : public Group {
   Bytes word_;       // what is being written
   InnerHead inner_;  // what is being read
   std::uint64_t draws_ = 0;
+  std::uint64_t messages_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what was posted sees when we are gone
 };
 

@@ -1,0 +1,231 @@
+// conclave status: who is up, who holds what, and whom a lock waits for.
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/desks.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+
+namespace conclave::cli {
+namespace {
+
+namespace pb = conclavepb;
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::vector<std::string> endpoints;
+  double watch = 0;  // seconds between two looks; 0: one look
+  bool json = false;
+};
+
+// A name or a value may hold anything; the terminal sees only what it can show.
+std::string shown(const std::string& bytes) {
+  std::string out;
+  for (const char c : bytes)
+    out += c >= ' ' && c <= '~' ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return out;
+}
+
+std::string state_of(const pb::Member& member) {
+  if (member.evicted()) return paint("evicted", Colour::dim);
+  const std::string since = time_span(member.since_ms());
+  return member.up() ? paint("up", Colour::green) + " for " + since
+                     : paint("down", Colour::red) + " for " + since;
+}
+
+// As the first that answered sees them; with what others see differently.
+void print_members(const std::vector<const pb::StatusResponse*>& answers) {
+  Table table(std::vector(5, Table::Align::left));
+  table.add({"member", "address", "state", "incarnation", ""});
+  table.add_rule();
+  for (const pb::Member& member : answers.front()->members()) {
+    std::string disagree;
+    for (const pb::StatusResponse* other : answers)
+      for (const pb::Member& theirs : other->members())
+        if (theirs.id() == member.id() &&
+            (theirs.up() != member.up() || theirs.evicted() != member.evicted()))
+          disagree += fmt::format("{}member {}: {}", disagree.empty() ? "" : ", ", other->member_id(),
+                                  state_of(theirs));
+    table.add({std::to_string(member.id()), member.address(), state_of(member),
+               fmt::format("{:x}", member.incarnation()), disagree.empty() ? "" : "(" + disagree + ")"});
+  }
+  fmt::print("{}", table.to_string());
+}
+
+// One name as all members see it.
+struct Merged {
+  std::string holder = {};
+  std::uint64_t fence = 0;
+  std::vector<std::string> queues = {};
+  std::vector<std::string> waits = {};
+};
+
+void merge(Merged& merged, const pb::StatusResponse& from, const pb::Name& name) {
+  const bool election = name.kind() == pb::Name::ELECTION;
+  if (name.has_holder() && name.fence() >= merged.fence) {
+    merged.fence = name.fence();
+    merged.holder = fmt::format("{} at member {} for {}", name.holder().address(), from.member_id(),
+                                time_span(name.holder().since_ms()));
+  }
+  if (merged.holder.empty() && name.phase() == "holding")
+    merged.holder = fmt::format("member {}", from.member_id());
+  if (election && name.has_leader() && merged.holder.empty())
+    merged.holder = fmt::format("{} at member {}{}", shown(name.leader().value()), name.leader().member(),
+                                name.leader().member_down() ? ", which is down" : "");
+  if (name.queue_length() > 0)
+    merged.queues.push_back(fmt::format("{} at {}", name.queue_length(), from.member_id()));
+  if (!name.words().empty())
+    merged.waits.push_back(
+        fmt::format("member {} {}, for {}", from.member_id(), name.words(), time_span(name.waiting_ms())));
+}
+
+void print_names(const std::vector<const pb::StatusResponse*>& answers) {
+  std::map<std::pair<pb::Name::Kind, std::string>, Merged> all;
+  std::uint64_t left_out = 0;
+  for (const pb::StatusResponse* answer : answers) {
+    left_out += answer->names_left_out();
+    for (const pb::Name& name : answer->names()) merge(all[{name.kind(), name.name()}], *answer, name);
+  }
+  if (all.empty()) return fmt::print("\nno locks or elections yet\n");
+  Table table(std::vector(5, Table::Align::left));
+  table.add({"", "name", "holder", "fence", "queue"});
+  table.add_rule();
+  for (const auto& [key, merged] : all)
+    table.add({key.first == pb::Name::LOCK ? "lock" : "election", shown(key.second),
+               merged.holder.empty() ? paint("-", Colour::dim) : merged.holder,
+               merged.fence > 0 ? std::to_string(merged.fence) : "",
+               fmt::format("{}", fmt::join(merged.queues, ", "))});
+  fmt::print("\n{}", table.to_string());
+  for (const auto& [key, merged] : all)
+    for (const std::string& words : merged.waits)
+      fmt::print("\n{} {}", paint(shown(key.second) + ":", Colour::yellow), words);
+  if (left_out > 0) fmt::print("\nand {} more that are idle", with_commas(left_out));
+  fmt::print("\n");
+}
+
+void print(const std::vector<Asked>& all) {
+  std::vector<const pb::StatusResponse*> answers;
+  for (const Asked& asked : all)
+    if (asked.status) answers.push_back(&*asked.status);
+  if (!answers.empty()) {
+    const pb::StatusResponse& first = *answers.front();
+    fmt::print("group {}, engine {}, epoch {}\n\n", first.group(), first.engine(), first.epoch());
+    print_members(answers);
+    print_names(answers);
+  }
+  std::map<std::string, std::vector<std::uint64_t>> notes;
+  for (const pb::StatusResponse* answer : answers)
+    for (const std::string& note : answer->notes()) notes[note].push_back(answer->member_id());
+  for (const auto& [note, members] : notes)
+    fmt::print("\n{} member {}: {}", paint("note", Colour::yellow), fmt::join(members, ", "), note);
+  if (!notes.empty()) fmt::print("\n");
+  for (const Asked& asked : all)
+    if (!asked.status)
+      fmt::print("\n{} does not answer: {}\n", paint(asked.endpoint, Colour::red), asked.status.error());
+}
+
+Json to_json(const pb::Client& client) {
+  return {{"address", client.address()},
+          {"key", client.key()},
+          {"lease", client.lease()},
+          {"since_ms", client.since_ms()}};
+}
+
+Json to_json(const pb::Name& name) {
+  Json json = {{"kind", name.kind() == pb::Name::LOCK ? "lock" : "election"},
+               {"name", name.name()},
+               {"epoch", name.epoch()},
+               {"phase", name.phase()},
+               {"waits_for", Json::array()},
+               {"waiting_ms", name.waiting_ms()},
+               {"words", name.words()},
+               {"queue_length", name.queue_length()},
+               {"queue", Json::array()}};
+  for (const std::uint64_t peer : name.waits_for()) json["waits_for"].push_back(peer);
+  for (const pb::Client& client : name.queue()) json["queue"].push_back(to_json(client));
+  if (name.fence() > 0) json["fence"] = name.fence();
+  if (name.has_holder()) json["holder"] = to_json(name.holder());
+  if (name.has_leader())
+    json["leader"] = {{"member", name.leader().member()},
+                      {"key", name.leader().key()},
+                      {"value", name.leader().value()},
+                      {"member_down", name.leader().member_down()}};
+  return json;
+}
+
+Json to_json(const Asked& asked) {
+  if (!asked.status) return {{"endpoint", asked.endpoint}, {"error", asked.status.error()}};
+  const pb::StatusResponse& status = *asked.status;
+  Json json = {{"endpoint", asked.endpoint},
+               {"member", status.member_id()},
+               {"engine", status.engine()},
+               {"group", status.group()},
+               {"epoch", status.epoch()},
+               {"leases", status.leases()},
+               {"longest_lease_ms", status.longest_lease_ms()},
+               {"members", Json::array()},
+               {"names", Json::array()},
+               {"names_left_out", status.names_left_out()},
+               {"notes", Json::array()}};
+  for (const pb::Member& member : status.members())
+    json["members"].push_back({{"id", member.id()},
+                               {"address", member.address()},
+                               {"self", member.self()},
+                               {"up", member.up()},
+                               {"evicted", member.evicted()},
+                               {"incarnation", member.incarnation()},
+                               {"since_ms", member.since_ms()}});
+  for (const pb::Name& name : status.names()) json["names"].push_back(to_json(name));
+  for (const std::string& note : status.notes()) json["notes"].push_back(note);
+  return json;
+}
+
+int look(const Flags& flags) {
+  const std::vector<Asked> all = ask_status(endpoints_or_usual(flags.endpoints));
+  if (flags.json) {
+    Json json = Json::array();
+    for (const Asked& asked : all) json.push_back(to_json(asked));
+    fmt::print("{}\n", json.dump(flags.watch > 0 ? -1 : 2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print(all);
+  }
+  std::fflush(stdout);
+  return std::ranges::all_of(all, [](const Asked& asked) { return asked.status.has_value(); })
+             ? ok
+             : property_failed;
+}
+
+int run(const Flags& flags) {
+  if (flags.watch <= 0) return look(flags);
+  for (;;) {
+    if (!flags.json && on_terminal(stdout)) fmt::print("\x1b[2J\x1b[H");
+    look(flags);
+    std::this_thread::sleep_for(std::chrono::duration<double>(flags.watch));
+  }
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("status", "who is up, who holds what, and whom a lock waits for");
+  const auto flags = std::make_shared<Flags>();
+  verb->add_option("--endpoints", flags->endpoints,
+                   "desks to ask; usually those of all members\n($CONCLAVE_ENDPOINTS, else 127.0.0.1:2379)")
+      ->delimiter(',')
+      ->type_name("HOST:PORT,…");
+  verb->add_option("--watch", flags->watch, "look again every so many seconds (2), until interrupted")
+      ->expected(0, 1)
+      ->default_str("2")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->type_name("SECONDS");
+  verb->add_flag("--json", flags->json, "what each desk said, for programs");
+  verb->footer(
+      "Example:\n"
+      "  conclave status --endpoints 127.0.0.1:2379,127.0.0.1:3379,127.0.0.1:4379\n\n"
+      "Exit status 1 if an endpoint does not answer.");
+  verb->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace conclave::cli
