@@ -97,9 +97,10 @@ std::expected<void, std::string> tour_lock(const Flags& flags, const catalogue::
 std::optional<std::uint64_t> agreed(const LocalGroup& group, const std::vector<std::uint32_t>& members) {
   std::optional<std::uint64_t> leader;
   for (const Asked& asked : ask_status(endpoints(group, members))) {
-    if (!asked.status || asked.status->names_size() == 0 || asked.status->names(0).leader() == 0) return {};
-    if (leader && *leader != asked.status->names(0).leader()) return {};
-    leader = asked.status->names(0).leader();
+    if (!asked.status || asked.status->names_size() == 0) return {};
+    const std::uint64_t theirs = asked.status->names(0).leader().member();
+    if (theirs == 0 || (leader && *leader != theirs)) return {};
+    leader = theirs;
   }
   return leader;
 }
@@ -157,10 +158,11 @@ int stay(const Flags& flags) {
       "Press Ctrl-C to end.\n",
       flags.members, first, (*group)->all_endpoints());
   std::fflush(stdout);
-  sigset_t signals;
+  sigset_t signals;  // the members do not inherit this: they were started before
   ::sigemptyset(&signals);
   ::sigaddset(&signals, SIGINT);
   ::sigaddset(&signals, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   int received = 0;
   ::sigwait(&signals, &received);
   fmt::print("\n");

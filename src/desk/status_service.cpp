@@ -48,7 +48,7 @@ pb::StatusResponse Desk::status() const {
   for (const std::string& note : group.notes) response.add_notes(note);
   response.set_leases(leases_.size());
   response.set_longest_lease_ms(milliseconds(promised_));
-  response.set_messages(status.messages);
+  response.set_messages(group.messages);
   return response;
 }
 

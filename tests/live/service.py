@@ -78,7 +78,8 @@ class Group:
     def status(self, i):
         run = subprocess.run([CONCLAVE, "status", "--endpoints", self.endpoint(i), "--json"], capture_output=True,
                              timeout=20)
-        return json.loads(run.stdout) if run.returncode == 0 else None
+        answers = json.loads(run.stdout) if run.stdout else []
+        return answers[0] if answers and "members" in answers[0] else None
 
     def wait_all_up(self):
         for i in self.processes:
@@ -88,7 +89,7 @@ class Group:
         status = self.status(i)
         if not status:
             return False
-        return all(m["up"] or m["id"] in without for m in status["members"][0]["members"])
+        return all(member["up"] != (member["id"] in without) for member in status["members"])
 
     def contend(self, entries, at=None, ttl=10):
         return {i: subprocess.Popen([CONTENDER, self.endpoint(i), "door", str(entries), self.folder, str(ttl)],
