@@ -19,6 +19,7 @@ struct LockFlags {
   ServerFlags servers;
   std::string name = "bench";
   std::uint64_t entries = 1000;
+  std::uint32_t ttl = 10;
   std::string fences;
   bool json = false;
 };
@@ -26,7 +27,8 @@ struct LockFlags {
 int bench_lock(const LockFlags& flags) {
   const auto client = connect_to(flags.servers);
   if (!client) return complain_of("bench", client.error());
-  const auto load = load_lock(*client, flags.name, flags.entries, flags.fences);
+  const auto load =
+      load_lock(*client, flags.name, flags.entries, std::chrono::seconds(flags.ttl), flags.fences);
   if (!load) {
     fmt::print(stderr, "conclave: {}\n", load.error());
     return no_service;
@@ -162,6 +164,7 @@ void add_bench(CLI::App& app, Action& action) {
   CLI::App* one = verb->add_subcommand("lock", "take and give back one lock of a running group, or of etcd");
   one->add_option("--name", lock->name, "the lock");
   one->add_option("--entries", lock->entries, "how often")->check(CLI::Range(1, 10'000'000));
+  one->add_option("--ttl", lock->ttl, "seconds of the lease (10)")->check(CLI::Range(1, 3600));
   one->add_option("--fences", lock->fences, "append every fence to this file while inside");
   one->add_flag("--json", lock->json, "for programs");
   add_server_flags(*one, lock->servers);

@@ -25,7 +25,8 @@ struct LockLoad {
 // Takes and gives back a lock so many times, in this process. Every fence is appended to the file, if there
 // is one, while the lock is held.
 std::expected<LockLoad, std::string> load_lock(const Client& client, const std::string& name,
-                                               std::uint64_t entries, const std::string& fences);
+                                               std::uint64_t entries, std::chrono::seconds ttl,
+                                               const std::string& fences);
 
 // What all clients of a run saw together; each is a process of its own.
 struct GroupLoad {
@@ -35,7 +36,8 @@ struct GroupLoad {
   double acquire_p99 = 0;
   bool fences_grow = false;
 };
-// One client at each of the members named, so many entries each.
+// One client at each of the members named, so many entries each. Leases are short: what a dead member had
+// leased is waited out.
 std::expected<GroupLoad, std::string> load_group(LocalGroup& group, const std::vector<std::uint32_t>& members,
                                                  std::uint64_t entries, const std::string& name);
 

@@ -46,13 +46,14 @@ bool grow(const std::string& fences) {
 }  // namespace
 
 std::expected<LockLoad, std::string> load_lock(const Client& client, const std::string& name,
-                                               std::uint64_t entries, const std::string& fences) {
+                                               std::uint64_t entries, std::chrono::seconds ttl,
+                                               const std::string& fences) {
   int file = -1;
   if (!fences.empty()) {
     file = ::open(fences.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0) return Error(fmt::format("{}: {}", fences, std::strerror(errno)));
   }
-  Mutex mutex(client, name);
+  Mutex mutex(client, name, {.ttl = ttl});
   std::vector<double> waits;
   waits.reserve(entries);
   LockLoad load;
@@ -84,9 +85,10 @@ std::expected<GroupLoad, std::string> load_group(LocalGroup& group, const std::v
   std::vector<std::pair<std::size_t, std::string>> clients;
   for (const std::uint32_t member : members) {
     const std::string said = fmt::format("{}/client{}-{}", group.folder(), member, name);
-    const auto client = group.run({"bench", "lock", "--endpoints", group.endpoint(member), "--name", name,
-                                   "--entries", std::to_string(entries), "--fences", fences, "--json"},
-                                  said);
+    const auto client =
+        group.run({"bench", "lock", "--endpoints", group.endpoint(member), "--name", name, "--entries",
+                   std::to_string(entries), "--fences", fences, "--ttl", "2", "--json"},
+                  said);
     if (!client) return Error(client.error());
     clients.emplace_back(*client, said);
   }
