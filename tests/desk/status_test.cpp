@@ -169,5 +169,18 @@ TEST_F(StatusService, GivesALockByJsonBackWithTheConnection) {
   until([&] { return !hall.holder("lock/a").has_value(); });
 }
 
+TEST_F(StatusService, TakesWhoHangsUpOutOfTheLine) {
+  locked(lock(to(2), "a"));
+  boost::asio::ip::tcp::socket socket(loop);
+  socket.connect({boost::asio::ip::make_address("127.0.0.1"), at(1).port});
+  const std::string body = R"({"name": "YQ=="})";
+  boost::asio::write(socket,
+                     boost::asio::buffer("POST /v3/lock/lock HTTP/1.1\r\nhost: x\r\ncontent-length: " +
+                                         std::to_string(body.size()) + "\r\n\r\n" + body));
+  until([&] { return hall.waiting("lock/a") == 1; });
+  socket.close();
+  until([&] { return hall.waiting("lock/a") == 0; });
+}
+
 }  // namespace
 }  // namespace conclave::desk
