@@ -65,6 +65,18 @@ TEST_F(Verbs, SpeakJson) {
   EXPECT_EQ(exit_status, 1);
 }
 
+TEST_F(Verbs, UnderstandHowOftenToLook) {
+  for (std::vector<std::string> arguments : {std::vector<std::string>{"status", "--watch"},
+                                             {"status", "--watch", "0.5", "--json"},
+                                             {"status", "--watch", "--endpoints", "a:1,b:2"}}) {
+    CLI::App app;
+    cli::Action action;
+    cli::add_status(app, action);
+    std::ranges::reverse(arguments);
+    EXPECT_NO_THROW(app.parse(arguments));
+  }
+}
+
 TEST_F(Verbs, NameEndpointsThatDoNotAnswer) {
   const std::string printed = run({"status", "--endpoints", "127.0.0.1:1," + address(2)});
   EXPECT_TRUE(printed.contains("127.0.0.1:1 does not answer: ")) << printed;
