@@ -72,8 +72,7 @@ TEST(TimeClient, FindsItsOwnOffsetWhicheverTheSign) {
   }
 }
 
-// A clock that gains 500 millionths is put right again and again. In between it is within the bound it
-// states, as a client of the same server without a fault sees it.
+// A clock that gains 500 millionths is put right again and again; the offset of the hardware grows by that.
 TEST(TimeClient, CorrectsAClockThatRunsTooFast) {
   const std::uint16_t port = free_port();
   TimeServer server(port);
@@ -85,8 +84,9 @@ TEST(TimeClient, CorrectsAClockThatRunsTooFast) {
     ASSERT_TRUE(last);
     EXPECT_EQ(last->at("first").get<bool>(), i == 0);
   }
-  // It gained 1.25 ms in two and a half seconds.
-  EXPECT_LT(last->at("offset_us").get<std::int64_t>(), -1'000);
+  // It gained 1.25 ms or more in two and a half seconds.
+  EXPECT_LE(last->at("offset_us").get<std::int64_t>(), -1'250 + last->at("bound_us").get<std::int64_t>())
+      << last->dump();
 }
 
 // The server is replaced by one that is 80 ms behind: the clock is ahead, and must not be set back.
