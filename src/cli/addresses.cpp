@@ -1,5 +1,7 @@
 #include "cli/addresses.hpp"
 
+#include <sys/stat.h>
+
 #include <charconv>
 
 #include "cli/terminal.hpp"
@@ -41,10 +43,16 @@ std::string members_text(const std::vector<live::Peer>& members) {
 
 std::expected<std::string, std::string> key_in(const std::string& path) {
   if (path.empty()) return std::string();
+  // A key that others may read is no secret.
+  struct stat facts = {};
+  if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    return std::unexpected(fmt::format("{} can be read by others: chmod 600 {}", path, path));
   auto key = read_file(path);
   if (!key) return key;
   while (key->ends_with('\n') || key->ends_with('\r')) key->pop_back();
-  if (key->empty()) return std::unexpected(fmt::format("{} holds no key: use 32 random bytes", path));
+  if (key->size() < 16)
+    return std::unexpected(
+        fmt::format("{} has fewer than 16 bytes: head -c 32 /dev/urandom | base64 > {}", path, path));
   return key;
 }
 

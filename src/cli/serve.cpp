@@ -1,12 +1,10 @@
 // conclave serve: one member of a group, with its front desk.
-#include <sys/stat.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
-#include <filesystem>
 
 #include "catalogue/engines.hpp"
+#include "cli/addresses.hpp"
 #include "cli/serve_plan.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -38,20 +36,6 @@ void log_line(live::LogLevel level, std::string_view line) {
              names[static_cast<std::size_t>(level)], line);
 }
 
-// A key in a file that others may read is no secret.
-std::expected<std::string, std::string> read_key(const std::string& path) {
-  struct stat facts = {};
-  if (stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IROTH)) != 0)
-    return Error(fmt::format("{} can be read by others: chmod 600 {}", path, path));
-  auto key = read_file(path);
-  if (!key) return Error(key.error());
-  while (!key->empty() && (key->back() == '\n' || key->back() == '\r')) key->pop_back();
-  if (key->size() < 16)
-    return Error(
-        fmt::format("{} has fewer than 16 bytes: head -c 32 /dev/urandom | base64 > {}", path, path));
-  return key;
-}
-
 std::chrono::nanoseconds seconds(double value) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(value));
 }
@@ -80,12 +64,9 @@ std::expected<catalogue::Setting, std::string> setting_of(const ServePlan& plan,
 std::expected<live::MemberOptions, std::string> member_options(const ServePlan& plan) {
   live::MemberOptions options;
   live::LinkOptions& links = options.links;
-  for (const std::string& text : plan.members) {
-    auto peer = read_peer(text);
-    if (!peer) return Error(peer.error());
-    links.members.push_back(std::move(*peer));
-  }
-  if (links.members.empty()) links.members.push_back({{1}, "127.0.0.1", 2380});
+  auto members = members_in(plan.members.empty() ? "1=127.0.0.1:2380" : plan.members);
+  if (!members) return Error(members.error());
+  links.members = std::move(*members);
   if (plan.id == 0 && links.members.size() > 1)
     return Error("which of the members is this one? --id says so");
   links.self = {plan.id == 0 ? links.members.front().id.value : plan.id};
@@ -93,15 +74,16 @@ std::expected<live::MemberOptions, std::string> member_options(const ServePlan& 
     return Error(wrong);
   links.group = plan.group.empty() ? "conclave" : plan.group;
   if (!plan.listen.empty()) {
-    const auto address = read_address(plan.listen);
+    const auto address = address_in(plan.listen);
     if (!address) return Error(address.error());
     links.listen = *address;
   }
-  if (!plan.key_file.empty()) {
-    auto key = read_key(plan.key_file);
-    if (!key) return Error(key.error());
-    links.key = std::move(*key);
-  }
+  const auto via = members_in(plan.via);
+  if (!via) return Error(via.error());
+  for (const live::Peer& peer : *via) links.via[peer.id] = peer.address();
+  auto key = key_in(plan.key_file);
+  if (!key) return Error(key.error());
+  links.key = std::move(*key);
   links.tls = {.certificate = plan.tls_cert, .key = plan.tls_key, .authority = plan.tls_ca};
   if (plan.down_after > 0) {
     links.down_after = seconds(plan.down_after);
@@ -117,11 +99,10 @@ std::expected<desk::Options, std::string> desk_options(const ServePlan& plan, No
   const std::string scheme = plan.client_tls ? "https://" : "http://";
   desk::Options options = {.lock_engines = catalogue::lock_engines()};
   options.client_urls[self] = {scheme + client};
-  for (const std::string& text : plan.clients) {
-    const auto peer = read_peer(text);
-    if (!peer) return Error(peer.error());
-    options.client_urls[peer->id] = {scheme + live::in_words(peer->address())};
-  }
+  const auto clients = members_in(plan.clients);
+  if (!clients) return Error(clients.error());
+  for (const live::Peer& peer : *clients)
+    options.client_urls[peer.id] = {scheme + live::in_words(peer.address())};
   return options;
 }
 
@@ -145,7 +126,7 @@ class Service {
     auto tls = client_tls(plan);
     if (!tls) return Error(tls.error());
     const std::string client = plan.client.empty() ? "127.0.0.1:2379" : plan.client;
-    const auto address = read_address(client);
+    const auto address = address_in(client);
     if (!address) return Error(address.error());
     const NodeId self = options->links.self;
     auto member = live::Member::open(loop_, *options, catalogue::engine_of(entry, *setting), log_);
@@ -176,6 +157,7 @@ class Service {
     signals.async_wait([&](const boost::system::error_code& error, int) {
       if (error) return;
       log_(live::LogLevel::info, "event=stopping");
+      desk_->close();
       server_->shutdown(1s, [&] { loop_.stop(); });
     });
     try {
@@ -226,9 +208,13 @@ void add_serve(CLI::App& app, Action& action) {
                    "the algorithm (default: central-server); see conclave catalogue");
   verb->add_option("--variant", plan.variant, "of the algorithm");
   verb->add_option("--id", plan.id, "which of the members this one is");
-  verb->add_option("--members", plan.members, "all members: 1=host:port,2=host:port,…")->delimiter(',');
-  verb->add_option("--clients", plan.clients, "where clients reach the members: 1=host:port,…")
-      ->delimiter(',');
+  verb->add_option("--members", plan.members, "all members: 1=host:port,2=host:port,…");
+  verb->add_option("--discover", plan.discover,
+                   "find the members of this group instead; see conclave discover");
+  verb->add_option("--expect", plan.expect, "so many of them");
+  verb->add_option("--registry", plan.registry, "find them through this registry, not by multicast");
+  verb->add_option("--clients", plan.clients, "where clients reach the members: 1=host:port,…");
+  verb->add_option("--via", plan.via, "members that are dialled elsewhere, behind a forward: 2=host:port,…");
   verb->add_option("--client", plan.client, "listen for clients here (default: 127.0.0.1:2379)");
   verb->add_option("--listen", plan.listen, "listen for members here, if not where --members says");
   verb->add_option("--group", plan.group, "name of the group; members of other groups are refused");

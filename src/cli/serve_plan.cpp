@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
@@ -10,13 +9,6 @@ namespace conclave::cli {
 namespace {
 
 using Error = std::unexpected<std::string>;
-
-std::optional<std::uint32_t> number(std::string_view text, std::uint32_t most) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value > most) return std::nullopt;
-  return value;
-}
 
 // One file, and the first thing that is wrong with it.
 class Reading {
@@ -50,6 +42,14 @@ class Reading {
       if (!value) return fail(node, key, "true or false");
       into = *value;
     });
+  }
+  void list(std::string_view key, std::string& into) {
+    std::vector<std::string> all;
+    if (into.empty())
+      pairs(key, all);
+    else
+      known_.push_back(key);
+    if (!all.empty()) into = fmt::format("{}", fmt::join(all, ","));
   }
   // A table of "key = value", as the flags have it in one word each.
   void pairs(std::string_view key, std::vector<std::string>& into) {
@@ -108,8 +108,12 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.text("variant", plan.variant);
   file.id("id", plan.id);
   file.text("group", plan.group);
-  file.pairs("members", plan.members);
-  file.pairs("clients", plan.clients);
+  file.list("members", plan.members);
+  file.list("clients", plan.clients);
+  file.list("via", plan.via);
+  file.text("discover", plan.discover);
+  file.id("expect", plan.expect);
+  file.text("registry", plan.registry);
   file.text("listen", plan.listen);
   file.text("client", plan.client);
   file.text("key-file", plan.key_file);
@@ -122,26 +126,6 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.seconds("forget-after", plan.forget_after);
   file.text("trace", plan.trace);
   return file.finish();
-}
-
-std::expected<live::Address, std::string> read_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return Error(fmt::format("'{}' is no host:port", text));
-  std::string host = text.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  const auto port = number(std::string_view(text).substr(colon + 1), UINT16_MAX);
-  if (!port || host.empty()) return Error(fmt::format("'{}' is no host:port", text));
-  return live::Address{host, static_cast<std::uint16_t>(*port)};
-}
-
-std::expected<live::Peer, std::string> read_peer(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  const auto id = number(std::string_view(text).substr(0, equals), UINT32_MAX);
-  if (equals == std::string::npos || !id || *id == 0)
-    return Error(fmt::format("'{}' is no member: write 1=host:port, with numbers from 1", text));
-  const auto address = read_address(text.substr(equals + 1));
-  if (!address) return Error(address.error());
-  return live::Peer{{*id}, address->host, address->port};
 }
 
 }  // namespace conclave::cli

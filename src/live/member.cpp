@@ -687,6 +687,7 @@ std::expected<std::uint64_t, std::string> Member::leave_out(NodeId member, std::
   log_(LogLevel::warning, fmt::format("event=evicted peer={} incarnation={}", member.value, incarnation));
   wait_out(member);
   set_standing(member, {before.version + 1, true, incarnation});
+  if (told_.peer_evicted) told_.peer_evicted(member);
   return membership_epoch();
 }
 
@@ -710,17 +711,24 @@ void Member::on_roster(NodeId from, ByteView body) {
   RosterHead head;
   if (!read_whole(body, head)) return unreadable(from, "a roster");
   bool changed = false;
+  std::vector<NodeId> evicted;
   for (const auto& [node, theirs] : head.standings) {
     if (!everyone_.contains(node)) return unreadable(from, "a roster with strangers");
     Standing& ours = roster_[node];
     if (theirs <= ours) continue;
-    if (theirs.evicted && !ours.evicted && node != self_) wait_out(node);
+    if (theirs.evicted && !ours.evicted && node != self_) {
+      wait_out(node);
+      evicted.push_back(node);
+    }
     ours = theirs;
     changed = true;
   }
   if (!changed) return;
   spread_roster();
   roster_changed();
+  for (NodeId node : evicted) {
+    if (told_.peer_evicted) told_.peer_evicted(node);
+  }
   const Standing mine = roster_[self_];
   if (!mine.evicted || mine.incarnation != links_->incarnation()) return;
   // The others went on without us. Whatever we had is theirs now; with empty hands we may come back.

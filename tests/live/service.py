@@ -151,10 +151,10 @@ def restart_under_load(engine):
 def blocks_and_evict(engine):
     """A dead member blocks the lock, which says for whom it waits; the operator evicts it."""
     with Group(engine, 3) as group:
-        group.finish(group.contend(5))
+        group.finish(group.contend(5, ttl=2))
         group.kill(3)
         wait_until(lambda: group.up(1, without=(3,)), 10, "somebody noticing")
-        contenders = group.contend(5, at=(1,))
+        contenders = group.contend(5, at=(1,), ttl=2)
         time.sleep(1.5)
         assert len(group.fences()) == 15, "entered although a member that has to agree is dead"
         text = subprocess.run([CONCLAVE, "status", "--endpoints", group.endpoint(1)], capture_output=True, text=True)
