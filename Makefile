@@ -5,7 +5,7 @@ JOBS := $(shell nproc)
 QUIET := scripts/quietly.sh
 
 help:
-	@echo "make run      install what is missing, build, and compare every algorithm with the literature"
+	@echo "make run      install what is missing, build, and run every algorithm between real processes"
 	@echo "make test     the same, then every test"
 	@echo "make check-all explore every interleaving of every algorithm's standard configuration"
 	@echo "make build    only the program: build/release/conclave"
@@ -17,7 +17,7 @@ help:
 	@echo "make format   clang-format over the sources"
 
 run: build
-	@build/release/conclave compare
+	@build/release/conclave tour
 
 deps:
 	@scripts/deps.sh build

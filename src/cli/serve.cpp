@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "catalogue/engines.hpp"
+#include "catalogue/membership/discovery.hpp"
 #include "cli/addresses.hpp"
 #include "cli/serve_plan.hpp"
 #include "cli/terminal.hpp"
@@ -121,7 +122,7 @@ class Service {
     };
     auto setting = setting_of(plan, entry);
     if (!setting) return Error(setting.error());
-    auto options = member_options(plan);
+    auto options = plan.discover.empty() ? member_options(plan) : find_members(plan);
     if (!options) return Error(options.error());
     auto tls = client_tls(plan);
     if (!tls) return Error(tls.error());
@@ -140,6 +141,45 @@ class Service {
     if (!desk) return Error(desk.error());
     desk_.emplace(*server_, *member_, std::move(*desk), log_);
     return {};
+  }
+
+  // The list of members is whoever announces itself; it does not change afterwards.
+  std::expected<live::MemberOptions, std::string> find_members(ServePlan plan) {
+    if (plan.listen.empty())
+      return Error("--discover needs --listen host:port, where the others reach this one");
+    const auto self = address_in(plan.listen);
+    if (!self) return Error(self.error());
+    auto key = key_in(plan.key_file);
+    if (!key) return Error(key.error());
+    live::DiscoveryOptions options = {.group = plan.discover, .self = *self, .key = *key};
+    if (plan.id != 0) options.id = NodeId{plan.id};
+    if (plan.expect != 0) options.expected = plan.expect;
+    if (!plan.registry.empty()) {
+      const auto registry = address_in(plan.registry);
+      if (!registry) return Error(registry.error());
+      options.registry = *registry;
+    }
+    struct Outcome {
+      std::optional<live::Discovered> found;
+      std::string trouble;
+    };
+    const auto outcome = std::make_shared<Outcome>();  // it may still speak when we no longer listen
+    auto discovery =
+        catalogue::start_discovery(loop_, options,
+                                   {.found = [outcome](const live::Discovered& all) { outcome->found = all; },
+                                    .settled = {},
+                                    .trouble = [outcome](const std::string& why) { outcome->trouble = why; }},
+                                   log_);
+    if (!discovery) return Error(discovery.error());
+    discovery_ = std::move(*discovery);
+    log_(live::LogLevel::info,
+         fmt::format("event=looking group={} expected={}", live::in_quotes(plan.discover), options.expected));
+    while (!outcome->found && outcome->trouble.empty()) loop_.run_one();
+    if (!outcome->found) return Error(outcome->trouble);
+    plan.members = members_text(outcome->found->members);
+    plan.id = outcome->found->self.value;
+    if (plan.group.empty()) plan.group = plan.discover;
+    return member_options(plan);
   }
 
   void introduce(const catalogue::Entry& entry) const {
@@ -174,6 +214,7 @@ class Service {
  private:
   boost::asio::io_context loop_{1};
   live::Log log_;
+  std::unique_ptr<live::Discovery> discovery_;  // whoever is late or comes back learns the list from it
   std::unique_ptr<live::Member> member_;
   std::optional<rpc::Server> server_;
   std::optional<desk::Desk> desk_;

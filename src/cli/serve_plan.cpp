@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 

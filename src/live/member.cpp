@@ -833,6 +833,7 @@ GroupStatus Member::status() const {
     if (status.self) {
       status.up = true;
       status.incarnation = links_->incarnation();
+      status.since = now - started_;
     } else {
       const PeerState& state = peers_.at(peer.id);
       status.up = state.up;

@@ -120,6 +120,7 @@ class Member final : public Group {
   Log log_;
   NodeId self_;
   NodeSet everyone_;
+  Clock::time_point started_ = Clock::now();
   GroupEvents told_;
   std::unique_ptr<Links> links_;
   std::map<NodeId, PeerState> peers_;
