@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t most_processes = 64;
 constexpr std::int64_t most_entries = 1'000'000;
 constexpr std::int64_t most_seconds = 3600;
-constexpr std::uint32_t register_entries = 1000;  // per process: an entry takes a microsecond or so
+constexpr std::uint32_t register_entries = 500;  // per process: an entry takes a microsecond or so
 constexpr std::uint32_t usual_processes = 3;
 // Time-outs of elections, in ticks of a millisecond: processes share processors with whoever else is there.
 constexpr std::array<std::pair<const char*, const char*>, 2> patient_bounds = {
@@ -307,6 +307,7 @@ int run_messages(const Flags& flags, const Plan& plan, const Workshop& workshop)
     fmt::print(stderr, "conclave: {}\n", problem.empty() ? merged.error() : problem);
     return property_failed;
   }
+  if (merged->run.steps.empty() && !problem.empty()) return complain(problem);  // nobody began
   if (!flags.trace.empty()) {
     OutputFile file(flags.trace);
     if (file.stream()) {

@@ -34,14 +34,14 @@ void RegisterTally::count_entry(std::uint64_t fence) {
   const std::uint64_t before = counts_->entries;
   if (fence <= counts_->last_fence) ++counts_->stale_fences;
   counts_->last_fence = fence;
-  std::this_thread::yield();
+  if (before % 16 == 0) std::this_thread::yield();
   counts_->entries = before + 1;
   counts_->inside.fetch_sub(1);
 }
 
-bool wait_for_all(const RegisterTally& tally, const Casting& casting) {
-  const auto deadline = std::chrono::steady_clock::now() + casting.patience;
-  while (tally.arrived() < casting.members.size()) {
+bool wait_for_all(const RegisterTally& tally, std::size_t all,
+                  std::chrono::steady_clock::time_point deadline) {
+  while (tally.arrived() < all) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

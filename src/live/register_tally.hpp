@@ -22,8 +22,8 @@ class RegisterTally {
   void arrive() { counts_->arrived.fetch_add(1); }
   std::uint64_t arrived() const { return counts_->arrived.load(); }
 
-  // What is done inside. Gives up the processor in the middle of it, so that whoever should not be here
-  // comes.
+  // What is done inside. Now and then gives up the processor in the middle of it, so that whoever should not
+  // be here comes.
   void count_entry(std::uint64_t fence);
 
   std::uint64_t entries() const { return counts_->entries; }
@@ -48,8 +48,9 @@ class RegisterTally {
 // Where the tally of a lock is.
 std::string tally_of(const std::string& lock);
 
-// Waits until all have come; false if it takes longer than the patience.
-bool wait_for_all(const RegisterTally& tally, const Casting& casting);
+// Waits until so many have come; false if they have not by then.
+bool wait_for_all(const RegisterTally& tally, std::size_t all,
+                  std::chrono::steady_clock::time_point deadline);
 
 template <Withdraws P>
 Played play_registers(const Casting& casting) {
@@ -58,9 +59,11 @@ Played play_registers(const Casting& casting) {
   auto lock = open_register_lock<P>(casting.shared, static_cast<std::uint32_t>(casting.members.size()));
   if (!lock) return {.problem = lock.error()};
   (*tally)->arrive();
-  if (!wait_for_all(**tally, casting)) return {.problem = "not everybody came"};
+  const auto deadline = std::chrono::steady_clock::now() + casting.patience;
+  if (!wait_for_all(**tally, casting.members.size(), deadline)) return {.problem = "not everybody came"};
   for (std::uint32_t entry = 0; entry < casting.entries; ++entry) {
-    if (!lock->try_lock_for(casting.patience)) return {.problem = "it waited in vain"};
+    if (!lock->try_lock_until(deadline))
+      return {.problem = "not done in time, after " + std::to_string(entry) + " entries"};
     (*tally)->count_entry(lock->fence());
     lock->unlock();
   }

@@ -38,7 +38,7 @@ names=$("$CONCLAVE" catalogue --world live --names | tr '\n' ' ')
 [ "$(wc -w <<<"$names")" -ge 19 ] || complain "only these run live: $names"
 for name in $names; do
   case $name in
-    bakery | dijkstra) live "$name" 3 2000 6000 ;;
+    bakery | dijkstra) live "$name" 3 100 300 ;;
     maekawa) live "$name" 3 3 1 ;;  # may come to a standstill, as it does not claim otherwise
     global-snapshot) live "$name" 3 8 20 ;;
     all-to-all | chang-roberts | ring-list | bully*) live "$name" 3 1 2 ;;
@@ -49,7 +49,7 @@ live ricart-agrawala 5 3 15
 live maekawa-deadlock-free 7 2 14
 live central-token 5 3 15
 live global-snapshot 5 8 40
-live bakery 5 2000 10000
+live bakery 5 60 300
 
 # A leader that is killed is replaced; the run with its death is repeated as well.
 live bully 3 1 2 --kill 3@1
@@ -94,6 +94,7 @@ refuse live paxos
 refuse live lamport --nodes 1000
 refuse live lamport --kill 9@1
 refuse live lamport --kill x
+refuse live chang-roberts --kill 2@1
 refuse live bakery --trace "$work/no.jsonl"
 refuse trace merge "$work/run.jsonl"
 refuse trace "$work/p1"
