@@ -83,7 +83,7 @@ class Weaver {
   Weaver(const std::vector<Part>& parts, const NodeSet& crashed) : parts_(parts), crashed_(crashed) {}
 
   std::expected<Merged, std::string> weave() {
-    for (const auto check : {&Weaver::take_parts, &Weaver::take_letters, &Weaver::check_steps}) {
+    for (const auto check : {&Weaver::take_parts, &Weaver::take_steps, &Weaver::check_steps}) {
       if (const Found found = (this->*check)(); !found) return std::unexpected(found.error());
     }
     put_in_order();
@@ -112,9 +112,10 @@ class Weaver {
     return {};
   }
 
-  Found take_letters() {
+  Found take_steps() {
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       for (std::size_t s = 0; s < parts_[p].steps.size(); ++s) {
+        if (const Found found = check_form(p, s); !found) return found;
         for (const Sent& sent : parts_[p].steps[s].sends) {
           if (!letters_.emplace(sent.id, Sender{p, s, &sent}).second)
             return wrong(p, s, fmt::format("message {} was sent before", sent.id));
@@ -124,16 +125,8 @@ class Weaver {
     return {};
   }
 
-  Found check_steps() {
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      for (std::size_t s = 0; s < parts_[p].steps.size(); ++s) {
-        if (const Found found = check_step(p, s); !found) return found;
-      }
-    }
-    return {};
-  }
-
-  Found check_step(std::size_t p, std::size_t s) {
+  // What can be said of a step without looking at others.
+  Found check_form(std::size_t p, std::size_t s) const {
     const Part& part = parts_[p];
     const Step& step = part.steps[s];
     const NodeId self = *part.header.node;
@@ -145,6 +138,24 @@ class Weaver {
       if (!part.header.nodes.contains(node))
         return wrong(p, s, fmt::format("its clock knows p{}, which is not in the run", node.value));
     }
+    if (!step.message && step.cause && (*step.cause == 0 || *step.cause > s))
+      return wrong(p, s, "no earlier step of its process is its cause");
+    return {};
+  }
+
+  Found check_steps() {
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      for (std::size_t s = 0; s < parts_[p].steps.size(); ++s) {
+        if (const Found found = check_clocks(p, s); !found) return found;
+      }
+    }
+    return {};
+  }
+
+  Found check_clocks(std::size_t p, std::size_t s) {
+    const Part& part = parts_[p];
+    const Step& step = part.steps[s];
+    const NodeId self = *part.header.node;
     LogicalTime expected = s == 0 ? LogicalTime{} : LogicalTime(part.steps[s - 1]);
     bool known = true;
     if (step.message) {
@@ -156,8 +167,6 @@ class Weaver {
         known ? expected.lamport == step.lamport && expected.vector == step.vector
               : expected.vector.within(step.vector) && expected.vector[self] == step.vector[self];
     if (!right) return wrong(p, s, "its clocks do not follow from what happened before");
-    if (step.kind == Kind::timer && (!step.cause || *step.cause == 0 || *step.cause > s))
-      return wrong(p, s, "no earlier step of its process is its cause");
     return {};
   }
 
