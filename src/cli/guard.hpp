@@ -56,7 +56,7 @@ class Guard {
   void give_up() const;           // the guard itself, which does not do its duty; the command dies with it
 
   int file() const { return socket_; }
-  // The next report that is there to be read; `guard_gone` if there will be none.
+  // The next report that is there to be read. `gone`: there will be none.
   std::optional<GuardReport> next();
   bool gone() const { return gone_; }
 

@@ -5,6 +5,7 @@
 #include <proto/rpc.pb.h>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <conclave/client.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -41,7 +42,11 @@ class Member {
         [&](rpc::ServerStream<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse> stream) {
           stream.on_message([this, stream](const pb::LeaseKeepAliveRequest& request) mutable {
             stream_ = stream;
-            answer(request.id(), 3);
+            renewal_came = BootClock::now();
+            later_.expires_after(slowness);
+            later_.async_wait([this, id = request.id()](const boost::system::error_code& error) {
+              if (!error) answer(id, 3);
+            });
           });
         });
     rpc::serve_unary<v3lockpb::LockRequest, v3lockpb::LockResponse>(
@@ -67,6 +72,7 @@ class Member {
   void leave() {
     if (!thread_.joinable()) return;
     boost::asio::post(loop_, [&] {
+      later_.cancel();
       stream_.reset();
       server_.reset();
       loop_.stop();
@@ -79,6 +85,8 @@ class Member {
   }
 
   std::string endpoint;
+  std::chrono::milliseconds slowness{0};  // of answers to renewals
+  std::atomic<BootClock::time_point> renewal_came = {};
   std::atomic<std::int64_t> lease_of_lock = -1;
   std::atomic<bool> unlocked = false;
   std::atomic<int> revoked = 0;
@@ -88,9 +96,10 @@ class Member {
     pb::LeaseKeepAliveResponse response;
     response.set_id(id);
     response.set_ttl(ttl);
-    stream_->send(response);
+    if (stream_) stream_->send(response);
   }
   boost::asio::io_context loop_{1};
+  boost::asio::steady_timer later_{loop_};
   std::unique_ptr<rpc::Server> server_ = std::make_unique<rpc::Server>(loop_);
   std::optional<rpc::ServerStream<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse>> stream_ = {};
   std::int64_t fence_ = 0;
@@ -127,6 +136,20 @@ TEST(ClientOfAMember, HearsOfTheEndOfALeaseUnasked) {
   EXPECT_FALSE(fired_within(lease->lost(), 1200ms));  // renewed once: there is a stream
   member.end_lease();
   EXPECT_TRUE(fired_within(lease->lost(), 500ms));
+}
+
+// The server counts from when it heard of the renewal at the earliest: whoever counts from its answer counts
+// too long.
+TEST(ClientOfAMember, CountsALeaseFromTheSendingOfItsRenewal) {
+  Member member;
+  member.slowness = 600ms;
+  const auto lease = Lease::grant(connect({.endpoints = {member.endpoint}}).value(), 3s);
+  ASSERT_TRUE(lease);
+  const auto granted = lease->good_until();
+  const auto end = BootClock::now() + 5s;
+  while (lease->good_until() == granted && BootClock::now() < end) std::this_thread::sleep_for(1ms);
+  ASSERT_GT(lease->good_until(), granted) << "it was renewed";
+  EXPECT_LE(lease->good_until(), member.renewal_came.load() + 3s - lease->margin());
 }
 
 TEST(ClientOfAMember, GivesItsLeasesBackAtTheEnd) {

@@ -99,6 +99,11 @@ class WithEtcd(unittest.TestCase):
         cls.etcd.stop()
 
     def setUp(self):
+        def too_late(*_):
+            raise TimeoutError("waited in vain")
+        signal.signal(signal.SIGALRM, too_late)
+        signal.alarm(60)
+        self.addCleanup(signal.alarm, 0)
         self.directory = tempfile.mkdtemp(prefix="verbs_")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
