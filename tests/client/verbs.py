@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""conclave lock, elect and leader as their users run them, against a real etcd.
+"""conclave lock, elect and leader as their users run them, against a real etcd or against three members of ours.
 
-Usage: CONCLAVE=path/to/conclave verbs.py [unittest arguments]
+Usage: CONCLAVE=path/to/conclave [ENGINE=ricart-agrawala] verbs.py [unittest arguments]
+With ENGINE, `conclave serve` runs that algorithm, and every command asks another member first. The classes that
+kill the server or speak to it with etcdctl are for etcd alone.
 """
 import json
 import os
@@ -17,6 +19,7 @@ import time
 import unittest
 
 CONCLAVE = os.environ["CONCLAVE"]
+ENGINE = os.environ.get("ENGINE")
 TTL = 2
 
 
@@ -41,6 +44,9 @@ class Etcd:
         while run(self, "lock", "start", "--", "true").returncode != 0:
             assert time.monotonic() < end, "etcd does not start"
 
+    def endpoints(self):
+        return self.endpoint
+
     def stop(self):
         self.process.kill()
         self.process.wait()
@@ -48,7 +54,34 @@ class Etcd:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def words(etcd, verb, name, *rest):
+class Members:
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="verbs_members_")
+        self.clients = [f"127.0.0.1:{free_port()}" for _ in range(3)]
+        self.turn = 0
+        members = ",".join(f"{one}=127.0.0.1:{free_port()}" for one in (1, 2, 3))
+        self.log = open(f"{self.directory}/log", "ab")
+        self.processes = [
+            subprocess.Popen([CONCLAVE, "serve", "--engine", ENGINE, "--id", str(one + 1), "--members", members,
+                              "--client", client], stdout=self.log, stderr=self.log)
+            for one, client in enumerate(self.clients)]
+        end = time.monotonic() + 60
+        while run(self, "lock", "start", "--", "true").returncode != 0:
+            assert time.monotonic() < end, "the members do not start"
+
+    def endpoints(self):
+        self.turn = (self.turn + 1) % 3
+        return ",".join(self.clients[self.turn:] + self.clients[:self.turn])
+
+    def stop(self):
+        for one in self.processes:
+            one.kill()
+            one.wait()
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def words(servers, verb, name, *rest):
     """The command line, with the endpoint and a short ttl where the verb has one."""
     before, after = list(rest), []
     if "--" in before:
@@ -56,15 +89,15 @@ def words(etcd, verb, name, *rest):
         before, after = before[:at], before[at:]
     if verb != "leader" and "--ttl" not in before:
         before += ["--ttl", str(TTL)]
-    return [CONCLAVE, verb, name, *before, "--endpoints", etcd.endpoint, *after]
+    return [CONCLAVE, verb, name, *before, "--endpoints", servers.endpoints(), *after]
 
 
-def run(etcd, verb, name, *rest, **options):
-    return subprocess.run(words(etcd, verb, name, *rest), capture_output=True, text=True, timeout=60, **options)
+def run(servers, verb, name, *rest, **options):
+    return subprocess.run(words(servers, verb, name, *rest), capture_output=True, text=True, timeout=60, **options)
 
 
-def start(etcd, verb, name, *rest, **options):
-    return subprocess.Popen(words(etcd, verb, name, *rest), text=True, **options)
+def start(servers, verb, name, *rest, **options):
+    return subprocess.Popen(words(servers, verb, name, *rest), text=True, **options)
 
 
 def alive(pid):
@@ -89,14 +122,14 @@ def children_of(pid):
         return [int(one) for one in file.read().split()]
 
 
-class WithEtcd(unittest.TestCase):
+class WithServers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.etcd = Etcd()
+        cls.servers = Members() if ENGINE else Etcd()
 
     @classmethod
     def tearDownClass(cls):
-        cls.etcd.stop()
+        cls.servers.stop()
 
     def setUp(self):
         def too_late(*_):
@@ -118,7 +151,7 @@ class WithEtcd(unittest.TestCase):
             return ""
 
     def start(self, *words, **options):
-        process = start(self.etcd, *words, **options)
+        process = start(self.servers, *words, **options)
 
         def end():
             process.kill()
@@ -148,20 +181,20 @@ class WithEtcd(unittest.TestCase):
         return self.start(verb[0], name, *verb[1:], "--", sys.executable, "-c", program)
 
 
-class Statuses(WithEtcd):
+class Statuses(WithServers):
     def test_the_commands_status_is_passed_on(self):
-        self.assertEqual(run(self.etcd, "lock", "x", "--", "true").returncode, 0)
-        self.assertEqual(run(self.etcd, "lock", "x", "--", "sh", "-c", "exit 7").returncode, 7)
-        self.assertEqual(run(self.etcd, "lock", "x", "--", "sh", "-c", "kill -9 $$").returncode, 128 + 9)
-        self.assertEqual(run(self.etcd, "elect", "x", "me", "--", "sh", "-c", "exit 7").returncode, 7)
+        self.assertEqual(run(self.servers, "lock", "x", "--", "true").returncode, 0)
+        self.assertEqual(run(self.servers, "lock", "x", "--", "sh", "-c", "exit 7").returncode, 7)
+        self.assertEqual(run(self.servers, "lock", "x", "--", "sh", "-c", "kill -9 $$").returncode, 128 + 9)
+        self.assertEqual(run(self.servers, "elect", "x", "me", "--", "sh", "-c", "exit 7").returncode, 7)
 
     def test_what_cannot_be_run(self):
-        missing = run(self.etcd, "lock", "x", "--", "no-such-command-at-all")
+        missing = run(self.servers, "lock", "x", "--", "no-such-command-at-all")
         self.assertEqual(missing.returncode, 127)
         self.assertIn("no-such-command-at-all", missing.stderr)
-        self.assertEqual(run(self.etcd, "lock", "x", "--", "/etc/passwd").returncode, 126)
+        self.assertEqual(run(self.servers, "lock", "x", "--", "/etc/passwd").returncode, 126)
         # and the lock is free again
-        self.assertEqual(run(self.etcd, "lock", "x", "--timeout", "1", "--", "true").returncode, 0)
+        self.assertEqual(run(self.servers, "lock", "x", "--timeout", "1", "--", "true").returncode, 0)
 
     def test_wrong_usage(self):
         for wrong in (["lock"], ["lock", "x", "--ttl", "0"], ["lock", "x", "--ttl", "soon"], ["elect", "x"],
@@ -183,32 +216,32 @@ class Statuses(WithEtcd):
         self.assertGreater(int(holder.stdout.readline()), 0)
         for timeout in ("0", "0.3"):
             began = time.monotonic()
-            late = run(self.etcd, "lock", "busy", "--timeout", timeout, "--", "touch", self.path("ran"))
+            late = run(self.servers, "lock", "busy", "--timeout", timeout, "--", "touch", self.path("ran"))
             self.assertEqual(late.returncode, 124, late.stderr)
             self.assertIn("busy", late.stderr)
             self.assertLess(time.monotonic() - began, 5)
         self.assertFalse(os.path.exists(self.path("ran")))
-        self.assertEqual(run(self.etcd, "lock", "free", "--timeout", "0", "--", "true").returncode, 0)
+        self.assertEqual(run(self.servers, "lock", "free", "--timeout", "0", "--", "true").returncode, 0)
 
     def test_words_and_variables_arrive_as_they_are(self):
-        ended = run(self.etcd, "lock", "a name", "--", "sh", "-c",
+        ended = run(self.servers, "lock", "a name", "--", "sh", "-c",
                     'printf "%s|" "$CONCLAVE_FENCE" "$CONCLAVE_LOCK" "$@"', "sh", "", "{}", "[a,b]", "--ttl", "--", "%%")
         fence, *rest = ended.stdout.split("|")
         self.assertGreater(int(fence), 0)
         self.assertEqual(rest, ["a name", "", "{}", "[a,b]", "--ttl", "--", "%%", ""])
 
     def test_input_reaches_the_command(self):
-        self.assertEqual(run(self.etcd, "lock", "x", "--", "cat", input="abc\n").stdout, "abc\n")
+        self.assertEqual(run(self.servers, "lock", "x", "--", "cat", input="abc\n").stdout, "abc\n")
 
     def test_without_a_command_it_holds_until_a_signal(self):
         holder = self.start("lock", "held", stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         first = int(holder.stdout.readline())
-        self.assertEqual(run(self.etcd, "lock", "held", "--timeout", "0.2", "--", "true").returncode, 124)
+        self.assertEqual(run(self.servers, "lock", "held", "--timeout", "0.2", "--", "true").returncode, 124)
         time.sleep(TTL + 0.5)
-        self.assertEqual(run(self.etcd, "lock", "held", "--timeout", "0.2", "--", "true").returncode, 124)
+        self.assertEqual(run(self.servers, "lock", "held", "--timeout", "0.2", "--", "true").returncode, 124)
         holder.send_signal(signal.SIGTERM)
         self.assertEqual(holder.wait(10), 128 + 15)
-        after = run(self.etcd, "lock", "held", "--timeout", "1", "--", "sh", "-c", "echo $CONCLAVE_FENCE")
+        after = run(self.servers, "lock", "held", "--timeout", "1", "--", "sh", "-c", "echo $CONCLAVE_FENCE")
         self.assertEqual(after.returncode, 0)
         self.assertGreater(int(after.stdout), first)
 
@@ -217,7 +250,7 @@ class Statuses(WithEtcd):
         self.assertGreater(int(holder.stdout.readline()), 0)
         holder.stdin.close()
         self.assertEqual(holder.wait(10), 0)
-        self.assertEqual(run(self.etcd, "lock", "coprocess", "--timeout", "1", "--", "true").returncode, 0)
+        self.assertEqual(run(self.servers, "lock", "coprocess", "--timeout", "1", "--", "true").returncode, 0)
 
     def test_a_signal_ends_the_wait(self):
         holder = self.start("lock", "queue", stdout=subprocess.PIPE)
@@ -229,9 +262,9 @@ class Statuses(WithEtcd):
         self.assertFalse(os.path.exists(self.path("ran")))
 
 
-class Elections(WithEtcd):
+class Elections(WithServers):
     def test_who_leads(self):
-        nobody = run(self.etcd, "leader", "boss")
+        nobody = run(self.servers, "leader", "boss")
         self.assertEqual(nobody.returncode, 1)
         self.assertIn("nobody leads", nobody.stderr)
         watch = self.start("leader", "boss", "--watch", stdout=subprocess.PIPE)
@@ -239,11 +272,11 @@ class Elections(WithEtcd):
                            stdout=subprocess.PIPE)
         name, fence = first.stdout.readline().split()
         self.assertEqual(name, "boss")
-        self.assertEqual(run(self.etcd, "leader", "boss").stdout, "one\n")
-        leader = json.loads(run(self.etcd, "leader", "boss", "--json").stdout)
+        self.assertEqual(run(self.servers, "leader", "boss").stdout, "one\n")
+        leader = json.loads(run(self.servers, "leader", "boss", "--json").stdout)
         self.assertEqual((leader["election"], leader["value"], leader["fence"]), ("boss", "one", int(fence)))
         self.assertEqual(watch.stdout.readline(), "one\n")
-        self.assertEqual(run(self.etcd, "elect", "boss", "three", "--timeout", "0.2", "--", "true").returncode, 124)
+        self.assertEqual(run(self.servers, "elect", "boss", "three", "--timeout", "0.2", "--", "true").returncode, 124)
         second = self.start("elect", "boss", "two", stdout=subprocess.PIPE, stdin=subprocess.PIPE)
         first.send_signal(signal.SIGTERM)
         self.assertEqual(first.wait(10), 128 + 15)
@@ -251,7 +284,7 @@ class Elections(WithEtcd):
         self.assertEqual(watch.stdout.readline(), "two\n")
         second.stdin.close()
         self.assertEqual(second.wait(10), 0)
-        self.assertEqual(run(self.etcd, "leader", "boss").returncode, 1)
+        self.assertEqual(run(self.servers, "leader", "boss").returncode, 1)
 
     def test_a_stopped_leaders_command_is_dead_before_the_next_leads(self):
         leader, command = self.start_ticking("throne", verb=("elect", "old"))
@@ -265,14 +298,16 @@ class Elections(WithEtcd):
         self.assertEqual(leader.wait(10), 1)
 
 
-class Contention(WithEtcd):
+class Contention(WithServers):
     def test_many_processes_on_one_lock(self):
         # Each run appends a line when it begins and one when it ends; nobody else's may come between.
         work = 'echo "$CONCLAVE_FENCE begin $$" >>"$0"; sleep 0.01; echo "$CONCLAVE_FENCE end $$" >>"$0"'
         rounds, workers = 8, 5
-        line = " ".join(f"'{word}'" for word in words(self.etcd, "lock", "log", "--ttl", "10", "--", "sh", "-c"))
-        loop = f'for i in $(seq {rounds}); do {line} "$1" "$2" || exit 1; done'
-        all_of_them = [subprocess.Popen(["sh", "-c", loop, "sh", work, self.path("log")]) for _ in range(workers)]
+
+        def loop():
+            line = " ".join(f"'{word}'" for word in words(self.servers, "lock", "log", "--ttl", "10", "--", "sh", "-c"))
+            return f'for i in $(seq {rounds}); do {line} "$1" "$2" || exit 1; done'
+        all_of_them = [subprocess.Popen(["sh", "-c", loop(), "sh", work, self.path("log")]) for _ in range(workers)]
         for one in all_of_them:
             self.assertEqual(one.wait(90), 0)
         lines = [line.split() for line in self.read("log").splitlines()]
@@ -285,7 +320,7 @@ class Contention(WithEtcd):
         self.assertEqual(fences, sorted(set(fences)), "fences grow from holder to holder")
 
 
-class Safety(WithEtcd):
+class Safety(WithServers):
     def test_a_stopped_holders_command_is_dead_before_the_next_has_the_lock(self):
         for trap in ("", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"):
             with self.subTest(trap=trap):
@@ -362,7 +397,7 @@ class Safety(WithEtcd):
         os.kill(children_of(holder.pid)[0], signal.SIGKILL)
         self.assertEqual(holder.wait(10), 125)
         self.assertFalse(alive(command))
-        self.assertEqual(run(self.etcd, "lock", "guard", "--timeout", "1", "--", "true").returncode, 0)
+        self.assertEqual(run(self.servers, "lock", "guard", "--timeout", "1", "--", "true").returncode, 0)
 
     def test_signals_are_passed_on(self):
         program = ("import os,signal,sys,time\n"
@@ -378,11 +413,11 @@ class Safety(WithEtcd):
         self.assertIsNone(holder.poll())
 
 
-class DeadServers(WithEtcd):
+class DeadServers(WithServers):
     def test_the_command_is_stopped_in_time_when_the_server_dies(self):
         holder, command = self.start_ticking("server")
         time.sleep(1.2)
-        self.etcd.process.kill()
+        self.servers.process.kill()
         died = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.assertEqual(holder.wait(20), 1)
         print(f"server killed: last step of the command {self.last_tick() - died:.2f} s later", file=sys.stderr)
@@ -392,21 +427,21 @@ class DeadServers(WithEtcd):
         self.assertIn("could not be renewed", holder.stderr.read())
 
 
-class StoppedGuard(WithEtcd):
+class StoppedGuard(WithServers):
     def test_a_guard_that_is_stopped_does_not_save_the_command(self):
         holder, command = self.start_ticking("stopped guard")
         os.kill(children_of(holder.pid)[0], signal.SIGSTOP)
-        self.etcd.process.kill()
+        self.servers.process.kill()
         died = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.assertEqual(holder.wait(20), 1)
         self.assertLess(self.last_tick() - died, TTL)
         self.assertFalse(alive(command))
 
 
-class Revoked(WithEtcd):
+class Revoked(WithServers):
     def test_the_command_is_killed_when_the_server_says_that_the_lease_is_gone(self):
         holder, command = self.start_ticking("revoked", verb=("lock", "--ttl", "9"))
-        etcdctl = f"ETCDCTL_API=3 etcdctl --endpoints={self.etcd.endpoint}"
+        etcdctl = f"ETCDCTL_API=3 etcdctl --endpoints={self.servers.endpoint}"
         subprocess.run(f"{etcdctl} get --prefix revoked/ --keys-only | grep revoked/ | cut -d/ -f2 | "
                        f"xargs env {etcdctl} lease revoke", shell=True, check=True, capture_output=True, timeout=30)
         revoked = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -415,12 +450,12 @@ class Revoked(WithEtcd):
         self.assertIn("lease is gone", holder.stderr.read())
 
 
-class Terminals(WithEtcd):
+class Terminals(WithServers):
     """A shell's view: the holder in the foreground of a terminal of its own."""
 
     def start_on_terminal(self, *rest):
         ours, theirs = pty.openpty()
-        arguments = words(self.etcd, *rest)
+        arguments = words(self.servers, *rest)
         pid = os.fork()
         if pid == 0:
             os.setsid()
