@@ -303,6 +303,7 @@ class Member::Name final : public Surroundings {
     early_bytes_ = 0;
     if (!process_) return;
     owner_.by_serial_.erase(serial_);
+    process_->end_trace();
     owner_.bury(std::move(process_));
     asked_ = false;
     if (owner_.engine_.elects) elected(std::nullopt);

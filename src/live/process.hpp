@@ -48,6 +48,9 @@ class Process {
   virtual void told_down(NodeId node) = 0;
   virtual void told_up(NodeId node) = 0;
 
+  // Nothing more is written of it.
+  virtual void end_trace() = 0;
+
   // Without whose messages it cannot go on, as far as the algorithm knows; and its state, as JSON.
   virtual NodeSet waits_for() const = 0;
   virtual std::string state() const = 0;

@@ -36,9 +36,10 @@ class ProcessOf final : public Process {
     ensure(!members_.contains(server_id), "members are numbered from 1");
   }
 
-  ~ProcessOf() override {
+  void end_trace() override {
     for (auto* scribe : {&scribe_, &server_scribe_}) {
       if (*scribe) (*scribe)->end(false);
+      scribe->reset();
     }
   }
 
