@@ -22,10 +22,11 @@ std::vector<std::string> lock_engines() {
 
 live::Engine engine_of(const Entry& entry, Setting setting) {
   ensure(entry.engine != nullptr, "only some algorithms run as a service");
-  // A tick is a millisecond. The usual bounds are those of a simulated network; a busy machine answers later.
-  constexpr std::pair<std::string_view, std::string_view> bounds[] = {
-      {"T_t", "100"}, {"T_p", "50"}, {"hop", "500"}};
-  for (const auto& [name, value] : bounds) {
+  // A tick is a millisecond. The usual bounds are those of a simulated network, and a busy machine answers
+  // later; a token that nobody wants would keep every processor busy.
+  constexpr std::pair<std::string_view, std::string_view> usual[] = {
+      {"T_t", "100"}, {"T_p", "50"}, {"hop", "500"}, {"patience", "1000"}, {"rest", "5"}};
+  for (const auto& [name, value] : usual) {
     const bool takes = std::ranges::find(entry.parameters, name, &Parameter::name) != entry.parameters.end();
     if (takes) setting.parameters.try_emplace(std::string(name), value);
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catalogue/entry.hpp"
+#include "live/process.hpp"
 
 namespace conclave::catalogue {
 

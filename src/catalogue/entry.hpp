@@ -13,7 +13,6 @@
 #include "core/assumptions.hpp"
 #include "core/graph.hpp"
 #include "core/node_set.hpp"
-#include "live/process.hpp"
 #include "sim/options.hpp"
 #include "sim/stage.hpp"
 #include "trace/monitor.hpp"
@@ -21,6 +20,7 @@
 namespace conclave::live {
 struct Casting;
 struct Played;
+struct Engine;
 }  // namespace conclave::live
 
 namespace conclave::catalogue {
@@ -121,7 +121,7 @@ struct Entry {
   bool long_check = false;                  // its standard configuration takes more than a few seconds
   // What explorations of this algorithm set unless the user says otherwise: its standard configuration.
   void (*usual_check)(check::Options&, Setting&) = nullptr;
-  // Runs it between real members, behind the front desk; none where that is not meant.
+  // Runs it between real members (live/process.hpp), behind the front desk; none where that is not meant.
   live::Engine (*engine)(const Setting&) = nullptr;
   // The figures of `compare`, for families without loads.
   std::vector<Measurement> (*measure)(std::uint32_t nodes, std::uint64_t seed) = nullptr;

@@ -280,6 +280,33 @@ def elections(engine):
         return "elected, died, elected again"
 
 
+def traces(engine, *settings):
+    """What the members wrote is judged, and repeated in the simulator state by state."""
+    folder = tempfile.mkdtemp(prefix="conclave-traces-")
+    with Group(engine, 3) as group:
+        files = []
+        for i in range(1, 4):
+            group.kill(i)
+            group.flags = ["--trace", f"{folder}/{i}"]
+            group.start(i)
+        group.wait_all_up()
+        group.finish(group.contend(20))
+        for process in group.processes.values():
+            process.terminate()
+        for process in group.processes.values():
+            process.wait(timeout=10)
+    files = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    merged = f"{folder}/merged"
+    for command in (["trace", "merge", *files, "-o", merged], ["trace", merged],
+                    ["sim", engine, "--script", merged, *settings]):
+        run = subprocess.run([CONCLAVE, *command], capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, f"{' '.join(command)}: {run.stdout}{run.stderr}"
+    with open(merged) as file:
+        grants = file.read().count('"Granted"')
+    assert grants >= 60, f"only {grants} grants in the trace"
+    return f"{grants} grants, repeated"
+
+
 TESTS = {f"contention/{engine}": (lambda engine=engine: contention(engine, 3, 100)) for engine in LOCKS}
 TESTS["contention/maekawa"] = lambda: contention("maekawa", 1, 100)  # alone: among three it may deadlock, as published
 for size in (5, 7):
@@ -297,6 +324,9 @@ for engine in ("ricart-agrawala", "token-ring"):
     TESTS[f"all-restart/{engine}"] = lambda engine=engine: everybody_restarts(engine)
 for engine in ("bully", "bully-delayed", "bully-polite", "chang-roberts", "ring-list", "all-to-all"):
     TESTS[f"election/{engine}"] = lambda engine=engine: elections(engine)
+for engine in LOCKS:
+    waits = ["--set", "patience=1000", "--set", "rest=5"] if engine == "token-ring" else []
+    TESTS[f"traces/{engine}"] = lambda engine=engine, waits=waits: traces(engine, *waits)
 TESTS["started-twice"] = started_twice
 TESTS["two-with-one-id"] = two_with_one_id
 TESTS["lease-ends"] = lease_ends
