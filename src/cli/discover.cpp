@@ -5,13 +5,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "catalogue/election/live.hpp"
+#include "catalogue/engines.hpp"
 #include "catalogue/membership/discovery.hpp"
 #include "cli/addresses.hpp"
 #include "cli/terminal.hpp"
 #include "cli/until_signal.hpp"
 #include "cli/verbs.hpp"
 #include "live/datagram.hpp"
+#include "live/member.hpp"
 
 namespace conclave::cli {
 namespace {
@@ -148,28 +149,29 @@ class Discover {
 
   void elect() {
     place_.close();
-    auto held = catalogue::hold_election(
-        loop_,
-        {.links = {.self = found_->self,
-                   .members = found_->members,
-                   .group = flags_.group,
-                   .key = options_.key,
-                   .listen = options_.self},
-         .came_back = found_->came_back,
-         .transmission = std::chrono::milliseconds(flags_.bound_ms)},
-        [this](std::optional<NodeId> leader) { on_leader(leader); }, print_log);
-    if (!held) {
-      status_ = complain(held.error());
+    const catalogue::Setting setting = {.parameters = {{"T_t", std::to_string(flags_.bound_ms)}}};
+    auto member = live::Member::open(loop_,
+                                     {.links = {.self = found_->self,
+                                                .members = found_->members,
+                                                .group = flags_.group,
+                                                .key = options_.key,
+                                                .listen = options_.self}},
+                                     catalogue::engine_of(*catalogue::find("bully"), setting), print_log);
+    if (!member) {
+      status_ = complain(member.error());
       return loop_.stop();
     }
-    election_ = std::move(*held);
+    member_ = std::move(*member);
+    member_->listen(
+        {.elected = [this](const std::string&, std::optional<NodeId> leader) { on_leader(leader); }});
+    member_->take_part(coordinator);
     if (flags_.seconds > 0) after(end_, flags_.seconds, [this] { loop_.stop(); });
     repeat();
   }
 
   void repeat() {
     after(tick_, flags_.period, [this] {
-      print_coordinator("coordinator", election_->leader());
+      print_coordinator("coordinator", member_->leader(coordinator));
       repeat();
     });
   }
@@ -192,6 +194,8 @@ class Discover {
     }
   }
 
+  static inline const std::string coordinator = "coordinator";  // the name of the election
+
   const Flags& flags_;
   live::DiscoveryOptions options_;
   asio::io_context loop_{1};
@@ -200,7 +204,7 @@ class Discover {
   asio::steady_timer tick_;
   asio::steady_timer end_;
   std::unique_ptr<live::Discovery> discovery_;
-  std::unique_ptr<catalogue::LiveElection> election_;
+  std::unique_ptr<live::Member> member_;
   std::optional<live::Discovered> found_;
   int status_ = ok;
 };

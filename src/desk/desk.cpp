@@ -87,6 +87,9 @@ void Desk::close() {
   for (const auto& [name, observers] : std::exchange(observers_, {}))
     for (const auto& observer : observers) observer->caller->refuse(server_stopped);
   observing_ = 0;
+  for (const auto& [name, askings] : std::exchange(askings_, {}))
+    for (const auto& asking : askings) asking->caller->refuse(server_stopped);
+  asking_ = 0;
 }
 
 void Desk::look_at_the_group() {

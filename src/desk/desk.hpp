@@ -15,6 +15,7 @@
 #include <proto/lock.pb.h>
 #include <proto/rpc.pb.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <list>
 #include <map>
 #include <memory>
@@ -42,7 +43,8 @@ struct Options {
   LeaseLimits leases = {};
   LineLimits lines = {};
   LeaderLimits leaders = {};
-  std::size_t observers = 100'000;
+  std::size_t observers = 100'000;             // and who asks for a leader that is being elected
+  std::chrono::milliseconds election{3'000};   // for so long who asks waits for its outcome
   std::size_t value_bytes = 64 * 1024 * 1024;  // of all that stand for election here
   // A client without a lease finds out within this time that its member is gone: its connection is pinged.
   std::chrono::seconds silence{20};
@@ -80,6 +82,12 @@ class Desk {
     bool waits_for_room = false;
   };
   using Observers = std::list<std::shared_ptr<Observer>>;
+  // Who asked for the leader of an election that is under way.
+  struct Asking {
+    CallerPtr caller;
+    boost::asio::steady_timer patience;
+  };
+  using Askings = std::list<std::shared_ptr<Asking>>;
   // What a client is told of a leader.
   struct LeaderView {
     NodeId member;
@@ -143,6 +151,8 @@ class Desk {
   void leader(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
   void observe(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
   void stop_observing(const std::string& name, const Observer* observer);
+  void wait_for_leader(const std::string& name, const CallerPtr& caller);
+  void stop_asking(const std::string& name, const Asking* asking);
   bool mention(const std::string& name, const CallerPtr& caller);
   bool change_value(Claim& claim, const std::string& value);
   Claim* leading_claim(const v3electionpb::LeaderKey& key);
@@ -189,6 +199,8 @@ class Desk {
   std::size_t waiting_for_promise_ = 0;
   std::size_t value_bytes_ = 0;
   std::size_t observing_ = 0;
+  std::map<std::string, Askings> askings_;
+  std::size_t asking_ = 0;
   DeskStats stats_ = {};
   Leases leases_;
   Lines lines_;

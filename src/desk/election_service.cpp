@@ -133,8 +133,32 @@ pb::LeaderResponse Desk::response_for(const LeaderView& view) const {
 void Desk::leader(const pb::LeaderRequest& request, const CallerPtr& caller) {
   if (!mention(request.name(), caller)) return;
   const auto now = leader_of(request.name());
-  if (!now) return caller->refuse(no_leader);
-  caller->answer(response_for(*now));
+  if (now) return caller->answer(response_for(*now));
+  // On election engines asking makes this member take part: there will be a leader in a moment.
+  if (elects_ && asking_ < options_.observers) return wait_for_leader(request.name(), caller);
+  caller->refuse(no_leader);
+}
+
+void Desk::wait_for_leader(const std::string& name, const CallerPtr& caller) {
+  const auto asking =
+      std::make_shared<Asking>(Asking{caller, boost::asio::steady_timer(server_.loop(), options_.election)});
+  askings_[name].push_back(asking);
+  ++asking_;
+  caller->on_gone([this, name, who = asking.get()] { stop_asking(name, who); });
+  asking->patience.async_wait(
+      [this, name, weak = std::weak_ptr(asking)](const boost::system::error_code& error) {
+        const auto still = weak.lock();
+        if (error || !still) return;
+        stop_asking(name, still.get());
+        still->caller->refuse(no_leader);
+      });
+}
+
+void Desk::stop_asking(const std::string& name, const Asking* asking) {
+  const auto at = askings_.find(name);
+  if (at == askings_.end()) return;
+  asking_ -= std::erase_if(at->second, [&](const auto& other) { return other.get() == asking; });
+  if (at->second.empty()) askings_.erase(at);
 }
 
 void Desk::observe(const pb::LeaderRequest& request, const CallerPtr& caller) {
@@ -177,6 +201,14 @@ void Desk::show(const std::string& name, const std::shared_ptr<Observer>& observ
 }
 
 void Desk::leader_changed(const std::string& name) {
+  if (const auto asked = askings_.find(name); asked != askings_.end()) {
+    if (const auto now = leader_of(name)) {
+      const Askings present = std::move(asked->second);
+      askings_.erase(asked);
+      asking_ -= present.size();
+      for (const auto& asking : present) asking->caller->answer(response_for(*now));
+    }
+  }
   const auto at = observers_.find(name);
   if (at == observers_.end()) return;
   const Observers present = at->second;  // telling may end one

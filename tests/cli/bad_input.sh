@@ -130,4 +130,23 @@ refuses "is no address of an interface" discover shop --expect 2 --interface lo
 refuses "no-such-file" discover shop --expect 2 --key-file "$work/no-such-file"
 refuses "--help" registry
 
+# Members.
+refuses "did you mean maekawa" serve --engine maekava
+refuses "does not run as a service; those that do: " serve --engine paxos
+refuses "which of the members is this one" serve --members 1=127.0.0.1:7101,2=127.0.0.1:7102
+refuses "member 3 is not in the list" serve --id 3 --members 1=127.0.0.1:7101,2=127.0.0.1:7102
+refuses "write ID=HOST:PORT" serve --id 1 --members 127.0.0.1:7101
+refuses "numbered from 1" serve --id 0 --members 0=127.0.0.1:7101
+refuses "has no variant 'odd'" serve --variant odd
+refuses "has no parameter 'speed'" serve --set speed=9
+refuses "no such" serve --config "$work/none.toml"
+printf 'engine = "lamport"\nport = 7\n' >"$work/member.toml"
+refuses "member.toml:2: 'port' is not known" serve --config "$work/member.toml"
+printf 'secret of all members' >"$work/key"
+chmod 644 "$work/key"
+refuses "chmod 600" serve --key-file "$work/key"
+refuses "needs --listen" serve --discover shop
+refuses "cannot write" serve --trace "$work/none/trace"
+refuses "is no lock" bench live --engines bully
+
 [ "$problems" = 0 ]

@@ -1,0 +1,62 @@
+#include "cli/serve_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace conclave::cli {
+namespace {
+
+class PlanFile : public ::testing::Test {
+ protected:
+  std::expected<ServePlan, std::string> read(const std::string& text, ServePlan plan = {}) {
+    std::ofstream(path_) << text;
+    if (auto done = read_plan(path_, plan); !done) return std::unexpected(done.error());
+    return plan;
+  }
+  ~PlanFile() override { std::filesystem::remove(path_); }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("plan" + std::to_string(::getpid()) + ".toml")).string();
+};
+
+TEST_F(PlanFile, SaysWhatFlagsSay) {
+  const auto plan = read(
+      "engine = \"maekawa\"\nid = 2\ndown-after = 0.5\nclient-tls = true\n"
+      "[members]\n1 = \"a:1\"\n2 = \"b:2\"\n[set]\nT_t = 50\n");
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_EQ(plan->engine, "maekawa");
+  EXPECT_EQ(plan->id, 2u);
+  EXPECT_EQ(plan->members, "1=a:1,2=b:2");
+  EXPECT_EQ(plan->set, std::vector<std::string>{"T_t=50"});
+  EXPECT_EQ(plan->down_after, 0.5);
+  EXPECT_TRUE(plan->client_tls);
+}
+
+TEST_F(PlanFile, CountsLessThanFlags) {
+  const auto plan = read("engine = \"maekawa\"\nid = 2\n[members]\n1 = \"a:1\"\n",
+                         {.engine = "lamport", .id = 3, .members = "3=c:3"});
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_EQ(plan->engine, "lamport");
+  EXPECT_EQ(plan->id, 3u);
+  EXPECT_EQ(plan->members, "3=c:3");
+}
+
+TEST_F(PlanFile, ErrorsNameTheLine) {
+  EXPECT_EQ(read("engine = \"x\"\nid = \"two\"\n").error(), path_ + ":2: 'id' is not a number from 1");
+  EXPECT_TRUE(read("\nengin = \"x\"\n").error().starts_with(path_ + ":2: 'engin' is not known"));
+  EXPECT_EQ(read("down-after = -1\n").error(), path_ + ":1: 'down-after' is not a number of seconds above 0");
+  EXPECT_TRUE(read("engine = \n").error().starts_with(path_ + ":1: "));
+  EXPECT_EQ(read("members = 3\n").error(), path_ + ":1: 'members' is not a table");
+}
+
+TEST_F(PlanFile, AMissingFileIsAnError) {
+  ServePlan plan;
+  EXPECT_FALSE(read_plan("/no/such/file.toml", plan));
+}
+
+}  // namespace
+}  // namespace conclave::cli
