@@ -1,6 +1,7 @@
 // conclave catalogue: what there is.
 #include <nlohmann/json.hpp>
 
+#include "catalogue/engines.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "core/describe.hpp"
@@ -22,6 +23,11 @@ std::string joined(const std::vector<std::string_view>& words) {
   return out;
 }
 
+// What becomes of the others when a member of the service dies; empty for what does not run as one.
+std::string on_death(const catalogue::Entry& entry) {
+  return entry.engine ? catalogue::engine_of(entry, {}).on_death : "";
+}
+
 Json to_json(const catalogue::Entry& entry) {
   Json variants = Json::array();
   for (const catalogue::Variant& variant : entry.variants)
@@ -41,6 +47,7 @@ Json to_json(const catalogue::Entry& entry) {
           {"remark", entry.remark},
           {"variants", variants},
           {"parameters", parameters},
+          {"when_a_member_dies", on_death(entry)},
           {"source", entry.source}};
 }
 
@@ -56,6 +63,7 @@ int show_one(const catalogue::Entry& entry) {
   table.add({"  cost", std::string(entry.cost)});
   table.add({"  keeps", joined(entry.properties)});
   if (!entry.remark.empty()) table.add({"  does not keep", std::string(entry.remark)});
+  if (entry.engine) table.add({"  when a member dies", on_death(entry)});
   table.add({"  source", std::string(entry.source)});
   for (const catalogue::Variant& variant : entry.variants)
     table.add({fmt::format("  --variant {}", variant.name),
@@ -92,6 +100,10 @@ int show_markdown() {
     fmt::print("| [{}](../{}) | {} | {} | {} | {} | {} | {} |\n", entry.name, entry.source, entry.family,
                entry.paper, readable(enumerator_name(entry.assumes.links)), entry.cost,
                joined(entry.properties), entry.remark);
+  fmt::print("\n| as a service (`conclave serve --engine NAME`) | when a member dies |\n|---|---|\n");
+  for (const catalogue::Entry& entry : catalogue::entries()) {
+    if (entry.engine) fmt::print("| {} | {} |\n", entry.name, on_death(entry));
+  }
   fmt::print("\n| variant | of | what |\n|---|---|---|\n");
   for (const catalogue::Entry& entry : catalogue::entries()) {
     for (const catalogue::Variant& variant : entry.variants) {
