@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "rpc/typed_client.hpp"
 
 namespace conclave::cli {
@@ -19,10 +17,19 @@ std::string why(const rpc::Failure& failure) {
 
 // One call to one endpoint; `loop` is run by whoever made it.
 template <class Response>
-std::unique_ptr<rpc::Channel> ask(boost::asio::io_context& loop, const std::string& endpoint,
-                                  std::string_view path, const google::protobuf::Message& request,
+std::unique_ptr<rpc::Channel> ask(boost::asio::io_context& loop, const ServerFlags& servers,
+                                  const std::string& endpoint, std::string_view path,
+                                  const google::protobuf::Message& request,
                                   std::expected<Response, std::string>& answer) {
-  auto channel = rpc::Channel::open(loop, {.endpoints = {endpoint}, .connect_timeout = patience});
+  const Options& files = servers.options;
+  const bool tls = !files.authority.empty() || !files.certificate.empty();
+  auto channel = rpc::Channel::open(
+      loop, {.endpoints = {tls && !endpoint.contains("://") ? "https://" + endpoint : endpoint},
+             .tls = {.certificate = files.certificate,
+                     .key = files.key,
+                     .authority = files.authority,
+                     .server_name = files.server_name},
+             .connect_timeout = patience});
   if (!channel) {
     answer = std::unexpected(channel.error());
     return nullptr;
@@ -40,36 +47,25 @@ std::unique_ptr<rpc::Channel> ask(boost::asio::io_context& loop, const std::stri
 
 }  // namespace
 
-std::vector<std::string> endpoints_or_usual(const std::vector<std::string>& said) {
-  if (!said.empty()) return said;
-  const char* variable = std::getenv("CONCLAVE_ENDPOINTS");
-  std::string rest = variable != nullptr && *variable != '\0' ? variable : "127.0.0.1:2379";
-  std::vector<std::string> endpoints;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    if (comma != 0) endpoints.push_back(rest.substr(0, comma));
-    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-  }
-  return endpoints;
-}
-
-std::vector<Asked> ask_status(const std::vector<std::string>& endpoints) {
+std::vector<Asked> ask_status(const ServerFlags& servers) {
   boost::asio::io_context loop(1);
   std::vector<Asked> all;
-  for (const std::string& endpoint : endpoints) all.push_back({endpoint, std::unexpected("no answer")});
+  for (const std::string& endpoint : endpoints_of(servers))
+    all.push_back({endpoint, std::unexpected("no answer")});
   std::vector<std::unique_ptr<rpc::Channel>> channels;
   for (Asked& asked : all)
-    channels.push_back(
-        ask(loop, asked.endpoint, "/conclavepb.Conclave/Status", conclavepb::StatusRequest(), asked.status));
+    channels.push_back(ask(loop, servers, asked.endpoint, "/conclavepb.Conclave/Status",
+                           conclavepb::StatusRequest(), asked.status));
   loop.run();
   return all;
 }
 
-std::expected<conclavepb::EvictResponse, std::string> ask_evict(const std::string& endpoint,
+std::expected<conclavepb::EvictResponse, std::string> ask_evict(const ServerFlags& servers,
+                                                                const std::string& endpoint,
                                                                 const conclavepb::EvictRequest& request) {
   boost::asio::io_context loop(1);
   std::expected<conclavepb::EvictResponse, std::string> answer = std::unexpected("no answer");
-  const auto channel = ask(loop, endpoint, "/conclavepb.Conclave/Evict", request, answer);
+  const auto channel = ask(loop, servers, endpoint, "/conclavepb.Conclave/Evict", request, answer);
   loop.run();
   return answer;
 }

@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-namespace conclave::cli {
+#include "cli/servers.hpp"
 
-// What the user said, else $CONCLAVE_ENDPOINTS, else the usual port of this machine.
-std::vector<std::string> endpoints_or_usual(const std::vector<std::string>& said);
+namespace conclave::cli {
 
 struct Asked {
   std::string endpoint;
   std::expected<conclavepb::StatusResponse, std::string> status;
 };
 // All of them at once; an endpoint that is silent for some seconds has not answered.
-std::vector<Asked> ask_status(const std::vector<std::string>& endpoints);
+std::vector<Asked> ask_status(const ServerFlags& servers);
 
-std::expected<conclavepb::EvictResponse, std::string> ask_evict(const std::string& endpoint,
+std::expected<conclavepb::EvictResponse, std::string> ask_evict(const ServerFlags& servers,
+                                                                const std::string& endpoint,
                                                                 const conclavepb::EvictRequest& request);
 
 // 61,000 ms as "1 min".

@@ -12,7 +12,7 @@ namespace pb = conclavepb;
 
 struct Flags {
   std::uint32_t member = 0;
-  std::vector<std::string> endpoints;
+  ServerFlags servers;
   std::uint64_t incarnation = 0;
   bool yes = false;
 };
@@ -51,7 +51,7 @@ bool agreed(const Flags& flags) {
 int run(const Flags& flags) {
   std::string refused = "nobody was asked";
   // Any member but the one that goes can take it out.
-  for (const Asked& asked : ask_status(endpoints_or_usual(flags.endpoints))) {
+  for (const Asked& asked : ask_status(flags.servers)) {
     if (!asked.status) {
       refused = fmt::format("{} does not answer: {}", asked.endpoint, asked.status.error());
       continue;
@@ -71,7 +71,7 @@ int run(const Flags& flags) {
     request.set_member_id(flags.member);
     // Unless told otherwise, the process that was just spoken of and no later one.
     request.set_incarnation(flags.incarnation != 0 ? flags.incarnation : member->incarnation());
-    const auto done = ask_evict(asked.endpoint, request);
+    const auto done = ask_evict(flags.servers, asked.endpoint, request);
     if (!done) return fail(done.error());
     fmt::print("member {} is evicted; epoch {}\n", flags.member, done->epoch());
     return ok;
@@ -85,10 +85,7 @@ void add_evict(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("evict", "takes out a member that will not come back");
   const auto flags = std::make_shared<Flags>();
   verb->add_option("MEMBER", flags->member, "its id")->required();
-  verb->add_option("--endpoints", flags->endpoints,
-                   "desks to ask, one after the other\n($CONCLAVE_ENDPOINTS, else 127.0.0.1:2379)")
-      ->delimiter(',')
-      ->type_name("HOST:PORT,…");
+  add_server_flags(*verb, flags->servers);
   verb->add_option("--incarnation", flags->incarnation, "only if this is the process that runs, or last ran")
       ->type_name("N");
   verb->add_flag("--yes", flags->yes, "do not ask");

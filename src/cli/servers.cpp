@@ -19,11 +19,17 @@ void add_server_flags(CLI::App& verb, ServerFlags& flags) {
                   "the name to expect in the server's certificate");
 }
 
-std::expected<Client, Error> connect_to(const ServerFlags& flags) {
-  Options options = flags.options;
+std::vector<std::string> endpoints_of(const ServerFlags& flags) {
+  std::vector<std::string> endpoints;
   std::istringstream list(flags.endpoints);
   for (std::string one; std::getline(list, one, ',');)
-    if (!one.empty()) options.endpoints.push_back(one);
+    if (!one.empty()) endpoints.push_back(one);
+  return endpoints;
+}
+
+std::expected<Client, Error> connect_to(const ServerFlags& flags) {
+  Options options = flags.options;
+  options.endpoints = endpoints_of(flags);
   return connect(options);
 }
 

@@ -13,6 +13,8 @@ struct ServerFlags {
 // --endpoints, or CONCLAVE_ENDPOINTS; --cacert, --cert, --key, --server-name.
 void add_server_flags(CLI::App& verb, ServerFlags& flags);
 std::expected<Client, Error> connect_to(const ServerFlags& flags);
+// The endpoints one by one.
+std::vector<std::string> endpoints_of(const ServerFlags& flags);
 
 // Exit status where no server could be asked, or it refused.
 inline constexpr int no_service = 125;

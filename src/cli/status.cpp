@@ -15,7 +15,7 @@ namespace pb = conclavepb;
 using Json = nlohmann::ordered_json;
 
 struct Flags {
-  std::vector<std::string> endpoints;
+  ServerFlags servers;
   double watch = 0;  // seconds between two looks; 0: one look
   bool json = false;
 };
@@ -183,7 +183,7 @@ Json to_json(const Asked& asked) {
 }
 
 int look(const Flags& flags) {
-  const std::vector<Asked> all = ask_status(endpoints_or_usual(flags.endpoints));
+  const std::vector<Asked> all = ask_status(flags.servers);
   if (flags.json) {
     Json json = Json::array();
     for (const Asked& asked : all) json.push_back(to_json(asked));
@@ -211,10 +211,7 @@ int run(const Flags& flags) {
 void add_status(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("status", "who is up, who holds what, and whom a lock waits for");
   const auto flags = std::make_shared<Flags>();
-  verb->add_option("--endpoints", flags->endpoints,
-                   "desks to ask; usually those of all members\n($CONCLAVE_ENDPOINTS, else 127.0.0.1:2379)")
-      ->delimiter(',')
-      ->type_name("HOST:PORT,…");
+  add_server_flags(*verb, flags->servers);
   verb->add_option("--watch", flags->watch, "look again every so many seconds (2), until interrupted")
       ->expected(0, 1)
       ->default_str("2")

@@ -34,16 +34,16 @@ std::vector<std::uint32_t> everybody(const LocalGroup& group, std::uint32_t but 
   return members;
 }
 
-std::vector<std::string> endpoints(const LocalGroup& group, const std::vector<std::uint32_t>& members) {
-  std::vector<std::string> result;
-  for (const std::uint32_t member : members) result.push_back(group.endpoint(member));
-  return result;
+ServerFlags desks(const LocalGroup& group, const std::vector<std::uint32_t>& members) {
+  ServerFlags flags = {.endpoints = ""};
+  for (const std::uint32_t member : members) flags.endpoints += group.endpoint(member) + ",";
+  return flags;
 }
 
 // Of the algorithm, by all members since their start.
 std::uint64_t messages(const LocalGroup& group) {
   std::uint64_t sum = 0;
-  for (const Asked& asked : ask_status(endpoints(group, everybody(group)))) {
+  for (const Asked& asked : ask_status(desks(group, everybody(group)))) {
     if (asked.status) sum += asked.status->messages();
   }
   return sum;
@@ -96,7 +96,7 @@ std::expected<void, std::string> tour_lock(const Flags& flags, const catalogue::
 // The one whom all of these members take for the leader.
 std::optional<std::uint64_t> agreed(const LocalGroup& group, const std::vector<std::uint32_t>& members) {
   std::optional<std::uint64_t> leader;
-  for (const Asked& asked : ask_status(endpoints(group, members))) {
+  for (const Asked& asked : ask_status(desks(group, members))) {
     if (!asked.status || asked.status->names_size() == 0) return {};
     const std::uint64_t theirs = asked.status->names(0).leader().member();
     if (theirs == 0 || (leader && *leader != theirs)) return {};
@@ -202,10 +202,10 @@ int tour(const Flags& flags) {
   if (any_lock) fmt::print("{}\n", locks.to_string());
   if (any_lock)
     fmt::print(
-        "Messages per entry between members, beside those of the simulator under heavy load; p50 and p99 are "
+        "Messages per entry between members, beside those of the simulator under heavy load. A server runs\n"
+        "beside one of the members, and what those two say to each other is not counted. p50 and p99 are "
         "from\n"
-        "asking until entering, at the slowest client. maekawa has one client: several at once may "
-        "deadlock.\n\n");
+        "asking until entering, at the slowest client. maekawa has one client: several may deadlock.\n\n");
   if (any_election) fmt::print("{}", elections.to_string());
   if (!fine) return property_failed;
   if (flags.ends || !on_terminal(stdout) || !on_terminal(stdin)) return ok;
