@@ -147,10 +147,16 @@ class Member::Name final : public Surroundings {
   }
   bool counts_on(NodeId peer) const { return renewal_.members.contains(peer); }
 
-  // This member was evicted: whatever it had is gone, what its clients wait for they still wait for.
+  bool inside() const { return client_ == Client::holding; }
+
+  // This member was evicted, or may be: whatever it had is gone, what its clients wait for they still wait
+  // for. Others that counted on it hear of it when they can: the token, say, went with what it had.
   void give_up(const std::string& why) {
-    const bool was_inside = client_ == Client::holding;
+    const bool was_inside = inside();
     forget_process();
+    for (NodeId node : renewal_.members) {
+      if (node != owner_.self_) say_gone(node, renewal_.epoch);
+    }
     const std::uint64_t floor = std::max(renewal_.floor, renewal_.epoch.counter);
     const bool wanted = client_ == Client::waiting;
     renewal_ = {.self = owner_.self_,
@@ -222,6 +228,7 @@ class Member::Name final : public Surroundings {
 
   void granted(std::uint64_t inner) override {
     ensure(inner < (1u << fence_bits), "an epoch ends long before its fences do");
+    if (owner_.stood_still()) return;
     spent_ = inner >= fences_enough;
     fence_ = (renewal_.epoch.counter << fence_bits) + inner;
     if (client_ != Client::waiting) {  // nobody wants it any more
@@ -613,7 +620,11 @@ void Member::renew_where(NodeId peer) {
 void Member::wait_out(NodeId peer) {
   const PeerState& state = peers_[peer];
   const auto from = state.up ? Clock::now() : state.since;
-  quiet_until_ = std::max(quiet_until_, from + state.longest_lease);
+  be_quiet_until(from + state.longest_lease);
+}
+
+void Member::be_quiet_until(Clock::time_point end) {
+  quiet_until_ = std::max(quiet_until_, end);
   if (!waiting_out()) return;
   for (const auto& [text, known] : names_) known->hold();
   quiet_over_.expires_at(quiet_until_);
@@ -739,6 +750,9 @@ void Member::on_roster(NodeId from, ByteView body) {
 
 void Member::give_up_everything(const std::string& why) {
   log_(LogLevel::warning, fmt::format("event=gave-up why={}", in_quotes(why)));
+  // Whose client is inside may not hear of it before its lease has ended.
+  if (std::ranges::any_of(all_names(), &Name::inside))
+    be_quiet_until(Clock::now() + std::chrono::milliseconds(promised_ms_));
   for (Name* known : all_names()) known->give_up(why);
 }
 
@@ -793,7 +807,27 @@ void Member::settle_promises() {
 
 // ---- once in a while
 
+// Whoever stood still for long may have been left out, and what it reads now was written before that. True if
+// so: everything is given up then.
+bool Member::stood_still() {
+  const auto now = Clock::now();
+  const bool still = now - std::exchange(tended_, now) > 2 * options_.links.down_after + tend_every;
+  if (!still || !engine_.regenerates || everyone_.size() == 1) return false;
+  give_up_everything("this process stood still");
+  return true;
+}
+
+// A trace with a gap shows what never happened: it ends where the disk was full.
+void Member::look_after_traces() {
+  if (trace_ended_ || (trace_.good() && server_trace_.good())) return;
+  trace_ended_ = true;
+  log_(LogLevel::error, fmt::format("event=trace-ended file={} why={}", in_quotes(options_.trace),
+                                    in_quotes("cannot write; what follows is not in it")));
+}
+
 void Member::tend() {
+  stood_still();
+  look_after_traces();
   const auto now = Clock::now();
   std::erase_if(names_, [&](const auto& entry) { return entry.second->forget(now); });
   if (engine_.regenerates) {

@@ -95,6 +95,7 @@ class Member final : public Group {
 
   // Somebody's clients may go on without it for this long: no epoch is left before.
   void wait_out(NodeId peer);
+  void be_quiet_until(Clock::time_point end);
   bool waiting_out() const { return Clock::now() < quiet_until_; }
   void on_quiet_over();
   void renew_where(NodeId peer);
@@ -104,6 +105,8 @@ class Member final : public Group {
   void spread_roster();
   void roster_changed();
   void give_up_everything(const std::string& why);
+  bool stood_still();
+  void look_after_traces();
   NodeSet absent() const;
   bool with_majority() const;
   bool outnumbered() const;
@@ -131,6 +134,7 @@ class Member final : public Group {
   std::uint64_t floor_ = 0;  // of epochs of names that were forgotten
   Timers<NameTimer> timers_;
   Clock::time_point quiet_until_ = {};
+  Clock::time_point tended_ = Clock::now();
   boost::asio::steady_timer quiet_over_;
   boost::asio::steady_timer tending_;
   std::uint64_t promised_ms_ = 0;
@@ -138,8 +142,9 @@ class Member final : public Group {
   std::vector<std::unique_ptr<Process>> graveyard_;  // until no call of theirs is under way
   std::ofstream trace_;
   std::ofstream server_trace_;
-  Bytes word_;       // what is being written
-  InnerHead inner_;  // what is being read
+  bool trace_ended_ = false;  // the disk is full, say
+  Bytes word_;                // what is being written
+  InnerHead inner_;           // what is being read
   std::uint64_t draws_ = 0;
   std::uint64_t messages_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what was posted sees when we are gone

@@ -6,8 +6,8 @@
 // Whoever sees that the present epoch cannot go on proposes a greater one. Everybody who hears of it leaves
 // the present one, once its own client is not inside, and says `Ready` to all members of the new one; it
 // begins where `Ready` of all of them has arrived. Hence nobody is inside in an earlier epoch when a later
-// one begins: that is all that mutual exclusion across epochs needs. Two epochs of the same counter cannot
-// both begin: each has a majority for its members, and a common member would have to leave the greater one.
+// one begins: that is all that mutual exclusion across epochs needs. No two epochs have the same counter:
+// each proposer takes those that are its own, as many apart as there are members. So fences grow with epochs.
 //
 // Who knows nothing (its process is new, or it forgot a name that nobody wanted) says so with `fresh`:
 // whoever counted on its former self proposes again. docs/decisions/0015-epochs.md has the argument.
@@ -172,9 +172,20 @@ struct Renewal {
   }
 
   void propose(Out& out) {
-    if (!has_quorum()) return sleep(out);  // whoever comes back lets us try again
-    adopt(out, {std::max(epoch.counter, floor) + 1, self}, present());
+    // Whoever comes back lets us try again; until then who is inside leaves for an epoch with everybody.
+    if (!has_quorum() && !held) return sleep(out);
+    adopt(out, {next_of_ours(std::max(epoch.counter, floor)), self}, has_quorum() ? present() : everyone);
     begin_if_complete(out);
+  }
+
+  // The first counter above this one that nobody else would take. Were it that of an epoch that another
+  // proposed, one could begin after the other, and count the same fences again.
+  std::uint64_t next_of_ours(std::uint64_t above) const {
+    const auto place =
+        static_cast<std::uint64_t>(std::ranges::count_if(everyone, [&](NodeId node) { return node < self; }));
+    const std::uint64_t size = everyone.size();
+    const std::uint64_t first = above + 1;
+    return first + (place + size - first % size) % size;
   }
 
   void adopt(Out& out, const Epoch& greater, const NodeSet& among) {
@@ -203,10 +214,12 @@ struct Renewal {
     out.begun = true;
   }
 
-  // Usually two proposals crossed and the sender will adopt ours. Unless it has lost what it knew.
+  // Usually two proposals crossed and the sender will adopt ours. Unless it has lost what it knew, or ours is
+  // none of its business.
   void on_earlier(Out& out, NodeId from, const Ready& theirs) {
-    if (!theirs.fresh) return;
-    if (!members.contains(from) || ready.contains(from) || phase == Phase::running) return propose(out);
+    const bool left_out = !members.contains(from);
+    if (!theirs.fresh && !left_out) return;
+    if (left_out || ready.contains(from) || phase == Phase::running) return propose(out);
     if (phase == Phase::gathering) out.sends.push_back({from, {epoch, members, false}});
   }
 };

@@ -24,7 +24,8 @@ struct Town {
   using Word = std::variant<Ready, Epoch>;
   std::map<NodeId, Renewal> nodes;
   std::map<std::pair<NodeId, NodeId>, std::deque<Word>> channels;
-  std::map<NodeId, Epoch> inside;  // who, and in which epoch
+  std::map<NodeId, Epoch> inside;          // who, and in which epoch
+  std::map<std::uint64_t, Epoch> entered;  // by counter: what fences are made of
   std::uint64_t entries = 0;
 
   explicit Town(std::uint32_t of) {
@@ -53,6 +54,8 @@ struct Town {
                     << node.value << " enters in " << r.epoch.counter;
     }
     inside[node] = r.epoch;
+    EXPECT_EQ(entered.try_emplace(r.epoch.counter, r.epoch).first->second, r.epoch)
+        << "the same fences again";
     r.hold();
     ++entries;
   }
@@ -110,7 +113,7 @@ TEST(Renewal, BeginsWhenEverybodyIsReady) {
   town.settle();
   for (const auto& [id, node] : town.nodes) {
     EXPECT_EQ(node.phase, Phase::running) << id.value;
-    EXPECT_EQ(node.epoch, (Epoch{1, {1}}));
+    EXPECT_EQ(node.epoch, (Epoch{3, {1}}));  // 1, 4, 7… are the second member's
   }
 }
 
@@ -177,6 +180,29 @@ TEST(Renewal, AnEvictedMemberIsNotWaitedFor) {
   EXPECT_EQ(town.nodes[{1}].members, NodeSet::range({1}, 2));
 }
 
+// It woke up, and knows of no epoch after the one that the others left without it.
+TEST(Renewal, WhoWasLeftOutDoesNotProposeWhatOthersRan) {
+  Town town(3);
+  town.want({1});
+  town.settle();
+  for (std::uint32_t i : {1u, 2u}) town.nodes[{i}].absent.insert({3});
+  town.act({1}, [](Renewal& r, auto& out) { r.renew(out); });
+  for (int i = 0; i < 2; ++i) {
+    town.deliver({1}, {2});
+    town.deliver({2}, {1});
+  }
+  ASSERT_EQ(town.nodes[{1}].phase, Phase::running);
+  const Epoch without = town.nodes[{1}].epoch;
+  for (std::uint32_t i : {1u, 2u}) town.nodes[{i}].absent.clear();
+  town.act({3}, [](Renewal& r, auto& out) {
+    r.wanted = true;
+    r.renew(out);
+  });
+  town.settle();
+  ASSERT_EQ(town.nodes[{3}].phase, Phase::running);
+  EXPECT_GT(town.nodes[{3}].epoch.counter, without.counter);
+}
+
 TEST(Renewal, AMinorityNeverBegins) {
   Town town(3);
   town.nodes[{1}].absent = {{2}, {3}};
@@ -187,6 +213,23 @@ TEST(Renewal, AMinorityNeverBegins) {
   EXPECT_EQ(town.nodes[{2}].phase, Phase::running) << "two of three are enough";
   town.nodes[{3}].on_ready(out, {1}, {{9, {1}}, NodeSet{NodeId{1}}, false});
   EXPECT_EQ(town.nodes[{3}].phase, Phase::asleep) << "one is not";
+}
+
+TEST(Renewal, WhoIsInsideAndAloneLeavesForAnEpochWithEverybody) {
+  Town town(3);
+  town.want({1});
+  town.settle();
+  town.enter({1});
+  const Epoch before = town.nodes[{1}].epoch;
+  town.nodes[{1}].absent = {{2}, {3}};
+  town.act({1}, [](Renewal& r, auto& out) { r.renew(out); });
+  EXPECT_EQ(town.nodes[{1}].phase, Phase::leaving);
+  town.leave({1});
+  EXPECT_EQ(town.nodes[{1}].phase, Phase::gathering);
+  town.nodes[{1}].absent.clear();
+  town.settle();
+  EXPECT_EQ(town.nodes[{1}].phase, Phase::running);
+  EXPECT_GT(town.nodes[{2}].epoch, before);
 }
 
 TEST(Renewal, RefusesSetsThatMakeNoSense) {
