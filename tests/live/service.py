@@ -9,116 +9,14 @@ the fault that it is about has fired; otherwise it fails.
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-CONCLAVE, CONTENDER = sys.argv[1], sys.argv[2]
+from harness import CONCLAVE, Group, free_ports, run_tests, wait_until
+
 LOCKS = ["central-server", "central-token", "token-ring", "lamport", "ricart-agrawala", "carvalho-roucairol",
          "ricart-agrawala-just-released", "maekawa-deadlock-free", "bakery-messages"]
-
-
-def free_ports(count):
-    doors = [socket.socket() for _ in range(count)]
-    for door in doors:
-        door.bind(("127.0.0.1", 0))
-    ports = [door.getsockname()[1] for door in doors]
-    for door in doors:
-        door.close()
-    return ports
-
-
-def wait_until(condition, patience=20.0, what="something"):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{what} did not happen within {patience} s")
-
-
-class Group:
-    def __init__(self, engine, size, *flags):
-        self.engine, self.size, self.flags = engine, size, list(flags)
-        self.folder = tempfile.mkdtemp(prefix="conclave-service-")
-        ports = free_ports(2 * size)
-        self.members = ",".join(f"{i}=127.0.0.1:{ports[i - 1]}" for i in range(1, size + 1))
-        self.client_ports = {i: ports[size + i - 1] for i in range(1, size + 1)}
-        self.processes = {}
-
-    def __enter__(self):
-        for i in range(1, self.size + 1):
-            self.start(i)
-        self.wait_all_up()
-        return self
-
-    def __exit__(self, *_):
-        for process in self.processes.values():
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
-            process.wait()
-
-    def start(self, i):
-        log = open(f"{self.folder}/member{i}.log", "ab")
-        self.processes[i] = subprocess.Popen(
-            [CONCLAVE, "serve", "--engine", self.engine, "--id", str(i), "--members", self.members, "--client",
-             f"127.0.0.1:{self.client_ports[i]}", "--down-after", "0.5", *self.flags],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-
-    def kill(self, i):
-        self.processes[i].kill()
-        self.processes[i].wait()
-
-    def endpoint(self, i):
-        return f"127.0.0.1:{self.client_ports[i]}"
-
-    def status(self, i):
-        run = subprocess.run([CONCLAVE, "status", "--endpoints", self.endpoint(i), "--json"], capture_output=True,
-                             timeout=20)
-        answers = json.loads(run.stdout) if run.stdout else []
-        return answers[0] if answers and "members" in answers[0] else None
-
-    def wait_all_up(self):
-        for i in self.processes:
-            wait_until(lambda: self.up(i), 20, f"member {i} seeing everybody")
-
-    def up(self, i, without=()):
-        status = self.status(i)
-        if not status:
-            return False
-        return all(member["up"] != (member["id"] in without) for member in status["members"])
-
-    def contend(self, entries, at=None, ttl=10):
-        return {i: subprocess.Popen([CONTENDER, self.endpoint(i), "door", str(entries), self.folder, str(ttl)],
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                for i in (at or self.processes)}
-
-    def finish(self, contenders, patience=120, may_fail=()):
-        """Waits for all; returns how often each entered."""
-        entered = {}
-        for i, contender in contenders.items():
-            out, err = contender.communicate(timeout=patience)
-            assert contender.returncode != 3, f"two were inside: {err}"
-            assert contender.returncode == 0 or i in may_fail, f"contender at {i}: {contender.returncode} {err}"
-            entered[i] = int(out or 0)
-        return entered
-
-    def fences(self):
-        try:
-            with open(f"{self.folder}/fences") as file:
-                return [int(line) for line in file]
-        except FileNotFoundError:
-            return []
-
-    def check_fences(self, at_least):
-        fences = self.fences()
-        assert len(fences) >= at_least, f"only {len(fences)} entries"
-        for earlier, later in zip(fences, fences[1:]):
-            assert earlier < later, f"fence {later} after {earlier}"
-        return len(fences)
 
 
 # ---- contention
@@ -332,19 +230,5 @@ TESTS["two-with-one-id"] = two_with_one_id
 TESTS["lease-ends"] = lease_ends
 
 
-def main():
-    wanted = sys.argv[3:]
-    chosen = {name: test for name, test in TESTS.items() if not wanted or any(word in name for word in wanted)}
-    failed = 0
-    for name, test in chosen.items():
-        began = time.monotonic()
-        try:
-            print(f"ok   {name}: {test()} ({time.monotonic() - began:.1f} s)", flush=True)
-        except Exception as error:  # every other test still runs
-            failed += 1
-            print(f"FAIL {name}: {type(error).__name__}: {error} ({time.monotonic() - began:.1f} s)", flush=True)
-    return 1 if failed or not chosen else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS, sys.argv[3:]))

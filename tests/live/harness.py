@@ -1,0 +1,200 @@
+"""What tests of real members share: a group of processes, clients that contend, and how tests are run.
+
+   SCRIPT CONCLAVE CONTENDER […]
+"""
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+CONCLAVE, CONTENDER = sys.argv[1], sys.argv[2]
+
+
+class Skipped(Exception):
+    """This machine lacks what the test needs."""
+
+
+_given_ports = set()
+_giving = threading.Lock()
+
+
+def free_ports(count):
+    """Below those that the system gives to who dials: a member that is down must find its port again."""
+    ports = []
+    with _giving:
+        while len(ports) < count:
+            port = random.SystemRandom().randrange(10000, 32000)
+            with socket.socket() as door:
+                door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    door.bind(("127.0.0.1", port))
+                except OSError:
+                    continue
+            if port not in _given_ports:
+                _given_ports.add(port)
+                ports.append(port)
+    return ports
+
+
+def wait_until(condition, patience=20.0, what="something"):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not happen within {patience} s")
+
+
+class Group:
+    """Members 1 to size. What is set between construction and `with` holds for the members it names."""
+
+    def __init__(self, engine, size, *flags):
+        self.engine, self.size, self.flags = engine, size, list(flags)
+        self.folder = tempfile.mkdtemp(prefix="conclave-service-")
+        self.everyone = range(1, size + 1)
+        ports = free_ports(2 * size)
+        self.peer_ports = dict(zip(self.everyone, ports[:size]))
+        self.client_ports = dict(zip(self.everyone, ports[size:]))
+        self.hosts = {i: "127.0.0.1" for i in self.everyone}
+        self.own_flags = {i: [] for i in self.everyone}
+        self.around = {i: [] for i in self.everyone}  # a command that runs the member, or its client
+        self.processes = {}
+
+    @property
+    def members(self):
+        return ",".join(f"{i}={self.hosts[i]}:{self.peer_ports[i]}" for i in self.everyone)
+
+    def __enter__(self):
+        try:
+            for i in self.everyone:
+                self.start(i)
+            self.wait_all_up()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+        if kind is None:
+            shutil.rmtree(self.folder, ignore_errors=True)  # else it is there to be looked at
+
+    def start(self, i):
+        with open(f"{self.folder}/member{i}.log", "ab") as log:
+            self.processes[i] = subprocess.Popen(
+                [*self.around[i], CONCLAVE, "serve", "--engine", self.engine, "--id", str(i), "--members", self.members,
+                 "--client", self.endpoint(i), "--down-after", "0.5", *self.flags, *self.own_flags[i]],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def kill(self, i):
+        self.processes[i].kill()
+        self.processes[i].wait()
+
+    def log(self, i):
+        with open(f"{self.folder}/member{i}.log", errors="replace") as file:
+            return file.read()
+
+    def endpoint(self, i):
+        return f"{self.hosts[i]}:{self.client_ports[i]}"
+
+    def status(self, i):
+        run = subprocess.run([CONCLAVE, "status", "--endpoints", self.endpoint(i), "--json"], capture_output=True,
+                             timeout=20)
+        answers = json.loads(run.stdout) if run.stdout else []
+        return answers[0] if answers and "members" in answers[0] else None
+
+    def wait_all_up(self):
+        for i in self.processes:
+            wait_until(lambda: self.up(i), 30, f"member {i} seeing everybody")
+
+    def up(self, i, without=()):
+        status = self.status(i)
+        if not status:
+            return False
+        return all(member["up"] != (member["id"] in without) for member in status["members"])
+
+    def epoch(self, i, name="door"):
+        status = self.status(i) or {"names": []}
+        return next((known["epoch"] for known in status["names"] if known["name"] == name), None)
+
+    def contend(self, entries, at=None, ttl=10):
+        return {i: subprocess.Popen([*self.around[i], CONTENDER, self.endpoint(i), "door", str(entries), self.folder,
+                                     str(ttl)],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for i in (at or self.processes)}
+
+    def enough(self):
+        """Contenders leave, however often they still wanted to enter."""
+        open(f"{self.folder}/enough", "w").close()
+
+    def once_more(self):
+        os.unlink(f"{self.folder}/enough")
+
+    def finish(self, contenders, patience=120, may_fail=()):
+        """Waits for all; returns how often each entered."""
+        entered = {}
+        for i, contender in contenders.items():
+            try:
+                out, err = contender.communicate(timeout=patience)
+            except subprocess.TimeoutExpired:
+                contender.kill()
+                contender.communicate()
+                raise AssertionError(f"the contender at {i} is still waiting after {patience} s")
+            assert contender.returncode != 3, f"two were inside: {err}"
+            assert contender.returncode == 0 or i in may_fail, f"contender at {i}: {contender.returncode} {err}"
+            entered[i] = int(out or 0)
+        return entered
+
+    def fences(self):
+        try:
+            with open(f"{self.folder}/fences") as file:
+                return [int(line) for line in file]
+        except FileNotFoundError:
+            return []
+
+    def wait_for_entries(self, count, patience=20):
+        wait_until(lambda: len(self.fences()) >= count, patience, f"entry {count}")
+
+    def check_fences(self, at_least):
+        fences = self.fences()
+        assert len(fences) >= at_least, f"only {len(fences)} entries"
+        for earlier, later in zip(fences, fences[1:]):
+            assert earlier < later, f"fence {later} after {earlier}"
+        return len(fences)
+
+
+def _run_one(name, test):
+    began = time.monotonic()
+
+    def line(verdict, text):
+        print(f"{verdict:4} {name}: {text} ({time.monotonic() - began:.1f} s)", flush=True)
+
+    try:
+        line("ok", test())
+        return True
+    except Skipped as reason:
+        line("skip", reason)
+        return True
+    except Exception as error:  # every other test still runs
+        line("FAIL", f"{type(error).__name__}: {error}")
+        return False
+
+
+def run_tests(tests, wanted, at_once=1):
+    """Runs those whose names contain a wanted word, or all. Returns the exit status."""
+    chosen = {name: test for name, test in tests.items() if not wanted or any(word in name for word in wanted)}
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        passed = list(pool.map(lambda item: _run_one(*item), chosen.items()))
+    return 0 if chosen and all(passed) else 1
