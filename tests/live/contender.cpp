@@ -3,8 +3,8 @@
 //
 //   contender ENDPOINTS NAME ENTRIES FOLDER [TTL]
 //
-// Prints how often it entered. Exit status 3: two were inside. 4: it never got in. The fences file is for
-// whoever started it: they must grow from line to line.
+// Prints how often it entered. It leaves early once FOLDER/enough exists. Exit status 3: two were inside. 4:
+// it never got in. The fences file is for whoever started it: they must grow from line to line.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,6 +51,8 @@ bool critical_section(const std::string& folder, const conclave::Mutex& mutex) {
   return written;
 }
 
+bool enough(const std::string& folder) { return access((folder + "/enough").c_str(), F_OK) == 0; }
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,10 +63,10 @@ int main(int argc, char** argv) {
   auto client = conclave::connect({.endpoints = split(argv[1])});
   if (!client) return 2;
   int entered = 0;
-  for (int failures = 0; entered < wanted && failures < 100;) {
+  for (int failures = 0; entered < wanted && failures < 100 && !enough(folder);) {
     // A new one for each entry after a failure: the lease of the old one may be gone.
     conclave::Mutex mutex(*client, argv[2], {.ttl = std::chrono::seconds(ttl)});
-    for (; entered < wanted; ++entered) {
+    for (; entered < wanted && !enough(folder); ++entered) {
       const auto fence = mutex.acquire_for(30s);
       if (!fence) {
         std::fprintf(stderr, "contender: %s\n", fence.error().message.c_str());
