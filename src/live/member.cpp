@@ -23,13 +23,13 @@ constexpr std::size_t most_early = 4096;
 constexpr nanoseconds tend_every = 500ms;
 constexpr std::uint64_t longest_lease_ms = std::uint64_t{10} * 365 * 24 * 3600 * 1000;
 
-// Tenths of seconds since 2026. Epochs count up from here, so that those of processes that all died and were
+// Milliseconds since 2026. Epochs count up from here, so that those of processes that all died and were
 // started again are greater than before, unless the clock was set back.
 std::uint64_t epoch_by_clock() {
   const auto now = std::chrono::system_clock::now();
   const auto since = now - std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
-  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(since).count() / 100;
-  return tenths > 0 ? static_cast<std::uint64_t>(tenths) : 0;
+  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  return passed > 0 ? static_cast<std::uint64_t>(passed) : 0;
 }
 
 std::string list(const NodeSet& nodes) {
@@ -153,6 +153,7 @@ class Member::Name final : public Surroundings {
   // for. Others that counted on it hear of it when they can: the token, say, went with what it had.
   void give_up(const std::string& why) {
     const bool was_inside = inside();
+    drop_early();
     forget_process();
     for (NodeId node : renewal_.members) {
       if (node != owner_.self_) say_gone(node, renewal_.epoch);
@@ -268,7 +269,9 @@ class Member::Name final : public Surroundings {
   template <class Step>
   void act(Step&& step) {
     Renewal::Out out;
+    const Epoch before = renewal_.epoch;
     step(out);
+    if (renewal_.epoch != before) drop_early();
     if (out.ended) forget_process();
     for (const auto& [to, epoch] : out.gone) say_gone(to, epoch);
     for (const auto& [to, ready] : out.sends) {
@@ -294,20 +297,25 @@ class Member::Name final : public Surroundings {
       if (state.met && !state.up && process_) process_->told_down(peer);
     }
     const std::uint64_t mine = serial_;
-    for (Early& message : std::exchange(early_, {})) {
+    const std::vector<Early> early = std::exchange(early_, {});
+    early_bytes_ = 0;
+    for (const Early& message : early) {
       if (serial_ == mine && process_)
         deliver(message.from, message.from_server, message.message, message.stamp);
     }
-    early_bytes_ = 0;
     // One is enough to start an election, and everybody knows who proposed the epoch.
     if (owner_.engine_.elects && in_epochs() && process_ && renewal_.epoch.proposer == owner_.self_)
       process_->wish();
     ask();
   }
 
-  void forget_process() {
+  // What was kept for an epoch that never began here is no part of any other.
+  void drop_early() {
     early_.clear();
     early_bytes_ = 0;
+  }
+
+  void forget_process() {
     if (!process_) return;
     owner_.by_serial_.erase(serial_);
     process_->end_trace();

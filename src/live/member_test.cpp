@@ -204,6 +204,69 @@ TEST(Member, ALostTokenIsMadeAnewByTheOthers) {
   EXPECT_TRUE(village.until([&] { return village.inside.contains({1}); })) << village.door({1}).words;
 }
 
+// A peer whose words the test chooses.
+struct Puppet {
+  std::unique_ptr<Links> links;
+  Bytes word;
+  std::size_t heard = 0;  // messages of the algorithm
+
+  Puppet(Village& village, NodeId id) {
+    LinkOptions options = village.usual.links;
+    options.self = id;
+    options.algorithm = village.engine.name;
+    auto opened = Links::open(village.loop, options,
+                              {.message =
+                                   [this](NodeId, ByteView bytes) {
+                                     heard += bytes.front() == static_cast<std::byte>(WordKind::inner);
+                                   },
+                               .up = [](NodeId, std::uint64_t) {},
+                               .down = [](NodeId) {},
+                               .broken_promise = [](NodeId, const std::string&) {},
+                               .drained = {}},
+                              [](LogLevel, std::string_view) {});
+    EXPECT_TRUE(opened) << opened.error();
+    links = std::move(*opened);
+  }
+  void ready(NodeId to, const Epoch& epoch, const NodeSet& members) {
+    write_word(word, WordKind::ready, ReadyHead{"door", epoch, members, false});
+    links->send(to, std::as_bytes(std::span(word)));
+  }
+  template <class Message>
+  void say(NodeId to, const Epoch& epoch, const Message& message) {
+    write_word(word, WordKind::inner, InnerHead{"door", epoch, false, {}});
+    encode(message, word);
+    links->send(to, std::as_bytes(std::span(word)));
+  }
+};
+
+TEST(Member, WhatBelongsToAnEpochThatNeverBeganIsNotTakenForTheNext) {
+  using Token = mutex::TokenRing::Message;
+  Village village(engine<mutex::TokenRing>("token-ring"), 3);
+  village.members.clear();
+  village.usual.first_epoch = 100;
+  village.start({3});
+  Puppet one(village, {1});
+  Puppet two(village, {2});
+  const NodeSet all = NodeSet::range({1}, 3);
+  const Epoch first = {200, {1}};
+  const Epoch second = {203, {1}};
+  one.ready({3}, first, all);
+  ASSERT_TRUE(village.until([&] { return village.door({3}).phase == "gathering"; }));
+  two.say({3}, first,
+          Token{mutex::TokenRing::Token{mutex::Fence{5}, 0}});  // it began, and knows more than we
+  village.run_for(50ms);
+  one.ready({3}, second, all);
+  two.ready({3}, second, all);
+  ASSERT_TRUE(village.until([&] { return village.door({3}).phase == "idle"; })) << village.door({3}).phase;
+  village.members[{3}]->acquire("door");
+  village.run_for(200ms);
+  EXPECT_TRUE(village.inside.empty()) << "a token of another epoch let it in";
+  EXPECT_EQ(one.heard, 0u) << "a token of another epoch was passed on";
+  two.say({3}, second, Token{mutex::TokenRing::Token{mutex::Fence{7}, 0}});
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({3}); }));
+  EXPECT_EQ(village.inside[{3}], (second.counter << 20) + 8);
+}
+
 TEST(Member, ForgetsNamesThatNobodyWantsAndRemembersTheirFences) {
   Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
   village.members.clear();
