@@ -77,9 +77,10 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
   Plan plan = {.entry = catalogue::find(flags.name), .set = flags.set};
   const catalogue::Entry& entry = *plan.entry;
   if (!entry.play)
-    return std::unexpected(fmt::format(
-        "{} does not run between real processes here; conclave catalogue --world live lists what does",
-        entry.name));
+    return std::unexpected(
+        fmt::format("{} does not run like this; conclave catalogue --world live lists what does, or has a "
+                    "verb of its own",
+                    entry.name));
   if (const auto wrong = check_variant(entry, flags.variant)) return std::unexpected(*wrong);
   if (plan.over_registers() && flags.variant != "canonical")
     return std::unexpected("memory is what it is: over shared registers only 'canonical' runs");

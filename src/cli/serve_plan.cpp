@@ -7,6 +7,8 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "cli/terminal.hpp"
+
 namespace conclave::cli {
 namespace {
 
@@ -101,7 +103,9 @@ class Reading {
 }  // namespace
 
 std::expected<void, std::string> read_plan(const std::string& path, ServePlan& plan) {
-  const toml::parse_result parsed = toml::parse_file(path);
+  const auto text = read_file(path);
+  if (!text) return Error(text.error());
+  const toml::parse_result parsed = toml::parse(*text, path);
   if (!parsed)
     return Error(
         fmt::format("{}:{}: {}", path, parsed.error().source().begin.line, parsed.error().description()));

@@ -139,7 +139,7 @@ refuses "write ID=HOST:PORT" serve --id 1 --members 127.0.0.1:7101
 refuses "numbered from 1" serve --id 0 --members 0=127.0.0.1:7101
 refuses "has no variant 'odd'" serve --variant odd
 refuses "has no parameter 'speed'" serve --set speed=9
-refuses "no such" serve --config "$work/none.toml"
+refuses "cannot read" serve --config "$work/none.toml"
 printf 'engine = "lamport"\nport = 7\n' >"$work/member.toml"
 refuses "member.toml:2: 'port' is not known" serve --config "$work/member.toml"
 printf 'secret of all members' >"$work/key"

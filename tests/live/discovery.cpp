@@ -126,7 +126,8 @@ TEST(Multicast, AProcessThatDiesBeforeAllAreThereIsNotCounted) {
 // Writes a key file that goes away with the test.
 class KeyFile {
  public:
-  explicit KeyFile(const std::string& key) : path_(fmt::format("/tmp/conclave_key_{}_{}", getpid(), key)) {
+  explicit KeyFile(const std::string& key)
+      : path_(fmt::format("/tmp/conclave_key_{}_{}", getpid(), std::hash<std::string>{}(key))) {
     const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     EXPECT_EQ(write(file, key.data(), key.size()), static_cast<ssize_t>(key.size()));
     close(file);
@@ -139,8 +140,8 @@ class KeyFile {
 };
 
 TEST(Multicast, WhoDoesNotKnowTheKeyIsNotHeard) {
-  const KeyFile right("right");
-  const KeyFile wrong("wrong");
+  const KeyFile right("the right key of the party");
+  const KeyFile wrong("the wrong key of a stranger");
   Party party({}, 2);
   party.start("a", {"--key-file", right.path()});
   Process& stranger = party.start("stranger", {"--key-file", wrong.path(), "--timeout", "3"});

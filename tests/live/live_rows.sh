@@ -34,7 +34,8 @@ live() {
   [ "$done" -ge "$least" ] || complain "$name with $nodes: $done, at least $least are due"
 }
 
-names=$("$CONCLAVE" catalogue --world live --names | tr '\n' ' ')
+# Clocks and discovery have verbs of their own.
+names=$("$CONCLAVE" catalogue --world live --names | grep -vxE 'cristian|berkeley|discovery' | tr '\n' ' ')
 [ "$(wc -w <<<"$names")" -ge 19 ] || complain "only these run live: $names"
 for name in $names; do
   case $name in

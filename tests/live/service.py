@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from harness import CONCLAVE, Group, free_ports, run_tests, wait_until

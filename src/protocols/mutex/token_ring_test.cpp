@@ -32,7 +32,8 @@ TEST(TokenRing, PassesTheTokenOnWhenNobodyWants) {
   P::Out out;
   P two = node(2);
   two.on_message(out, {1}, P::Token{{4}, 0});
-  EXPECT_EQ(describe_json(out.sends), R"([{"to":3,"message":{"type":"Token","fence":4,"generation":0}}])");
+  EXPECT_EQ(describe_json(out.sends),
+            R"([{"to":3,"message":{"type":"Token","fence":4,"generation":0,"quiet":0}}])");
   EXPECT_FALSE(two.token);
 }
 
@@ -46,13 +47,38 @@ TEST(TokenRing, EntersWhenTheTokenComesBy) {
   EXPECT_TRUE(out.sends.empty());
 }
 
+TEST(TokenRing, ATokenThatNobodyWantsComesToRest) {
+  P::Out out;
+  P two = node(2, 3, {.patience = 2, .rest = {5}});
+  two.on_message(out, {1}, P::Token{{4}, 0, 1});
+  EXPECT_EQ(describe_json(out.sends),
+            R"([{"to":3,"message":{"type":"Token","fence":4,"generation":0,"quiet":2}}])");
+  out.clear();
+  two.on_message(out, {1}, P::Token{{4}, 0, 2});
+  EXPECT_TRUE(out.sends.empty());
+  ASSERT_EQ(out.armed.size(), 1u);
+  EXPECT_EQ(out.armed.front().after.min, Ticks{5});
+  out.clear();
+  two.on_timer(out, P::Timer::pass_on);
+  EXPECT_EQ(out.sends.size(), 1u);
+  // Whoever wants it while it rests has it at once, and wakes it up.
+  two.on_message(out, {1}, P::Token{{4}, 0, 2});
+  out.clear();
+  two.on_command(out, Acquire{});
+  EXPECT_EQ(describe_json(out.events), R"([{"type":"Granted","fence":5}])");
+  two.on_command(out, Release{});
+  EXPECT_EQ(describe_json(out.sends),
+            R"([{"to":3,"message":{"type":"Token","fence":5,"generation":0,"quiet":0}}])");
+}
+
 TEST(TokenRing, OneEntryPerVisit) {
   P::Out out;
   P two = node(2);
   two.on_command(out, Acquire{});
   two.on_message(out, {1}, P::Token{{4}, 0});
   two.on_command(out, Release{});
-  EXPECT_EQ(describe_json(out.sends), R"([{"to":3,"message":{"type":"Token","fence":5,"generation":0}}])");
+  EXPECT_EQ(describe_json(out.sends),
+            R"([{"to":3,"message":{"type":"Token","fence":5,"generation":0,"quiet":0}}])");
   out.clear();
   two.on_command(out, Acquire{});
   EXPECT_TRUE(out.events.empty());
