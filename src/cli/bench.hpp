@@ -18,6 +18,7 @@ struct LockLoad {
   double acquire_p50 = 0;  // microseconds
   double acquire_p99 = 0;
   double acquire_most = 0;
+  double entry_p50 = 0;  // from asking to having given back
   std::int64_t first_fence = 0;
   std::int64_t last_fence = 0;
 };
@@ -34,6 +35,7 @@ struct GroupLoad {
   double per_second = 0;
   double acquire_p50 = 0;  // the worst client's
   double acquire_p99 = 0;
+  double entry_p50 = 0;
   bool fences_grow = false;
 };
 // One client at each of the members named, so many entries each. Leases are short: what a dead member had
@@ -41,7 +43,8 @@ struct GroupLoad {
 std::expected<GroupLoad, std::string> load_group(LocalGroup& group, const std::vector<std::uint32_t>& members,
                                                  std::uint64_t entries, const std::string& name);
 
-// Microseconds that a message takes to another process and back over TCP on loopback; the median of many.
+// Microseconds that a message takes to a process on another processor and back, over TCP on loopback; the
+// median of many.
 std::expected<double, std::string> tcp_round_trip(std::size_t payload);
 
 // Message delays from asking for a free lock until it is granted, as the literature has it; the middle of a
