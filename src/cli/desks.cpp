@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "client/background.hpp"
 #include "rpc/typed_client.hpp"
 
 namespace conclave::cli {
@@ -21,15 +22,11 @@ std::unique_ptr<rpc::Channel> ask(boost::asio::io_context& loop, const ServerFla
                                   const std::string& endpoint, std::string_view path,
                                   const google::protobuf::Message& request,
                                   std::expected<Response, std::string>& answer) {
-  const Options& files = servers.options;
-  const bool tls = !files.authority.empty() || !files.certificate.empty();
-  auto channel = rpc::Channel::open(
-      loop, {.endpoints = {tls && !endpoint.contains("://") ? "https://" + endpoint : endpoint},
-             .tls = {.certificate = files.certificate,
-                     .key = files.key,
-                     .authority = files.authority,
-                     .server_name = files.server_name},
-             .connect_timeout = patience});
+  Options one = servers.options;
+  one.endpoints = {endpoint};
+  rpc::ChannelOptions options = channel_options(one);
+  options.connect_timeout = patience;
+  auto channel = rpc::Channel::open(loop, options);
   if (!channel) {
     answer = std::unexpected(channel.error());
     return nullptr;

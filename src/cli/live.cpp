@@ -7,6 +7,7 @@
 #include "catalogue/directed.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
+#include "cli/temporary_folder.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "live/children.hpp"
@@ -120,26 +121,10 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
 
 // --- The processes -----------------------------------------------------------------------------------------
 
-// A folder that goes away with everything in it.
-class Workshop {
- public:
-  Workshop() {
-    std::string path = (std::filesystem::temp_directory_path() / "conclave-live-XXXXXX").string();
-    if (::mkdtemp(path.data())) path_ = path;
-  }
-  ~Workshop() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
-  bool there() const { return !path_.empty(); }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
+// What the processes of a run leave behind.
+struct Workshop : TemporaryFolder {
   std::string part(NodeId node) const { return file(fmt::format("p{}.jsonl", node.value)); }
   std::string said(NodeId node) const { return file(fmt::format("p{}.said", node.value)); }
-
- private:
-  std::string path_;
 };
 
 std::vector<std::string> arguments_of(const Plan& plan, NodeId node, const std::vector<std::uint16_t>& ports,

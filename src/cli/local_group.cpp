@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <thread>
 
 #include "cli/terminal.hpp"
@@ -19,9 +18,7 @@ std::expected<std::unique_ptr<LocalGroup>, std::string> LocalGroup::start(const 
                                                                           std::uint32_t size,
                                                                           std::vector<std::string> flags) {
   std::unique_ptr<LocalGroup> group(new LocalGroup(engine, size));
-  std::string folder = (std::filesystem::temp_directory_path() / "conclave-XXXXXX").string();
-  if (!::mkdtemp(folder.data())) return Error(fmt::format("cannot make a folder like {}", folder));
-  group->folder_ = folder;
+  if (!group->folder_.there()) return Error("cannot make a folder where temporary ones stand");
   auto ports = live::free_ports(2 * size);
   if (!ports) return Error(ports.error());
   group->ports_ = std::move(*ports);
@@ -30,12 +27,6 @@ std::expected<std::unique_ptr<LocalGroup>, std::string> LocalGroup::start(const 
   }
   if (const auto ready = group->wait_until_ready(); !ready) return Error(ready.error());
   return group;
-}
-
-LocalGroup::~LocalGroup() {
-  for (std::size_t child = 0; child < children_.size(); ++child) children_.kill(child);
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 std::string LocalGroup::endpoint(std::uint32_t member) const {
@@ -49,7 +40,7 @@ std::string LocalGroup::all_endpoints() const {
 }
 
 std::string LocalGroup::said_by(std::uint32_t member) const {
-  return fmt::format("{}/member{}", folder_, member);
+  return folder_.file(fmt::format("member{}", member));
 }
 
 std::expected<void, std::string> LocalGroup::start_member(std::uint32_t member,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/temporary_folder.hpp"
 #include "live/children.hpp"
 
 namespace conclave::cli {
@@ -16,14 +17,13 @@ class LocalGroup {
   static std::expected<std::unique_ptr<LocalGroup>, std::string> start(const std::string& engine,
                                                                        std::uint32_t size,
                                                                        std::vector<std::string> flags = {});
-  ~LocalGroup();
 
   const std::string& engine() const { return engine_; }
   std::uint32_t size() const { return size_; }
   std::string endpoint(std::uint32_t member) const;
   std::string all_endpoints() const;
   void kill(std::uint32_t member) { children_.kill(members_[member - 1]); }
-  const std::string& folder() const { return folder_; }  // with what the members say
+  const std::string& folder() const { return folder_.path(); }  // with what the members say
 
   // One of its clients: this program with other arguments; what it printed is in the file.
   std::expected<std::size_t, std::string> run(std::vector<std::string> arguments, const std::string& said);
@@ -37,7 +37,7 @@ class LocalGroup {
 
   std::string engine_;
   std::uint32_t size_;
-  std::string folder_;
+  TemporaryFolder folder_;
   std::vector<std::uint16_t> ports_;  // for members, then for clients
   std::vector<std::size_t> members_;  // which children they are
   live::Children children_;

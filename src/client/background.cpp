@@ -51,16 +51,19 @@ Error to_error(const rpc::Status& status) {
   return {kind(), status.message.empty() ? std::string(name(status.code)) : status.message};
 }
 
-namespace {
-
-std::vector<std::string> with_scheme(const Options& options) {
+rpc::ChannelOptions channel_options(const Options& options) {
   const bool tls = !options.certificate.empty() || !options.key.empty() || !options.authority.empty() ||
                    !options.server_name.empty();
-  std::vector<std::string> result;
+  rpc::ChannelOptions result = {.tls = {.certificate = options.certificate,
+                                        .key = options.key,
+                                        .authority = options.authority,
+                                        .server_name = options.server_name}};
   for (const std::string& endpoint : options.endpoints)
-    result.push_back(tls && !endpoint.contains("://") ? "https://" + endpoint : endpoint);
+    result.endpoints.push_back(tls && !endpoint.contains("://") ? "https://" + endpoint : endpoint);
   return result;
 }
+
+namespace {
 
 // Signals are for the program's own threads.
 void block_signals() {
@@ -75,11 +78,7 @@ std::expected<std::shared_ptr<Client::Impl>, Error> Client::Impl::start(const Op
   if (options.call_timeout <= 0ms)
     return std::unexpected(Error{ErrorKind::invalid, "the time-out of calls must be positive"});
   std::shared_ptr<Impl> self(new Impl(options.call_timeout));
-  auto channel = rpc::Channel::open(self->loop_, {.endpoints = with_scheme(options),
-                                                  .tls = {.certificate = options.certificate,
-                                                          .key = options.key,
-                                                          .authority = options.authority,
-                                                          .server_name = options.server_name}});
+  auto channel = rpc::Channel::open(self->loop_, channel_options(options));
   if (!channel) return std::unexpected(Error{ErrorKind::invalid, channel.error()});
   self->channel_ = std::move(*channel);
   self->channel_->on_connection([impl = self.get()](const std::string&, const rpc::Status& status) {

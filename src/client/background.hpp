@@ -31,6 +31,9 @@ class Deadline {
 
 Error to_error(const rpc::Status& status);
 
+// Endpoints without a scheme are taken for https if a file of TLS is named.
+rpc::ChannelOptions channel_options(const Options& options);
+
 class Client::Impl {
  public:
   static std::expected<std::shared_ptr<Impl>, Error> start(const Options& options);

@@ -54,8 +54,6 @@ class Member final : public Group {
   std::expected<std::uint64_t, std::string> evict(NodeId member, std::uint64_t incarnation) override;
   void promise_longest_lease(std::chrono::nanoseconds lease, std::move_only_function<void()> then) override;
 
-  const Links& links() const { return *links_; }
-
  private:
   using Clock = std::chrono::steady_clock;
   class Name;  // one lock or election

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/ip/tcp.hpp>
-
+#include "live/children.hpp"
 #include "live/process_of.hpp"
 #include "protocols/election/bully.hpp"
 #include "protocols/election/chang_roberts.hpp"
@@ -26,12 +25,6 @@ Engine engine(std::string name) {
       }};
 }
 
-std::uint16_t free_port() {
-  boost::asio::io_context loop;
-  boost::asio::ip::tcp::acceptor door(loop, {boost::asio::ip::make_address("127.0.0.1"), 0});
-  return door.local_endpoint().port();
-}
-
 // Members on one loop, over real sockets.
 struct Village {
   boost::asio::io_context loop{1};
@@ -49,7 +42,8 @@ struct Village {
     usual.links.heartbeat = 20ms;
     usual.links.down_after = 150ms;
     usual.links.redial_most = 50ms;
-    for (std::uint32_t i = 1; i <= size; ++i) usual.links.members.push_back({{i}, "127.0.0.1", free_port()});
+    const std::vector<std::uint16_t> ports = free_ports(size).value();
+    for (std::uint32_t i = 1; i <= size; ++i) usual.links.members.push_back({{i}, "127.0.0.1", ports[i - 1]});
     for (std::uint32_t i = 1; i <= size; ++i) start({i});
   }
 
@@ -97,6 +91,10 @@ struct Village {
       if (name.name == "door") return name;
     }
     return {};
+  }
+  // All members take this one for the leader.
+  bool agreed(std::uint32_t id) const {
+    return std::ranges::all_of(members, [&](auto& m) { return m.second->leader("king") == NodeId{id}; });
   }
   // Everybody asks again and again until this many grants have been seen.
   bool contend(std::size_t entries) {
@@ -284,15 +282,11 @@ TEST(Member, AnElectionFollowsTheLiving) {
   ring.elects = true;
   Village village(ring, 3);
   village.members[{1}]->take_part("king");
-  const auto agreed = [&](std::uint32_t id) {
-    return std::ranges::all_of(village.members,
-                               [&](auto& m) { return m.second->leader("king") == NodeId{id}; });
-  };
-  EXPECT_TRUE(village.until([&] { return agreed(3); }));
+  EXPECT_TRUE(village.until([&] { return village.agreed(3); }));
   village.kill({3});
-  EXPECT_TRUE(village.until([&] { return agreed(2); }));
+  EXPECT_TRUE(village.until([&] { return village.agreed(2); }));
   village.start({3});
-  EXPECT_TRUE(village.until([&] { return agreed(3); }));
+  EXPECT_TRUE(village.until([&] { return village.agreed(3); }));
 }
 
 TEST(Member, BullyLooksAfterItself) {
@@ -301,15 +295,12 @@ TEST(Member, BullyLooksAfterItself) {
   bully.in_epochs = false;
   Village village(bully, 3);
   for (auto& [id, member] : village.members) member->take_part("king");
-  const auto agreed = [&](std::uint32_t id) {
-    return std::ranges::all_of(village.members,
-                               [&](auto& m) { return m.second->leader("king") == NodeId{id}; });
-  };
-  EXPECT_TRUE(village.until([&] { return agreed(3); }));
+  EXPECT_TRUE(village.until([&] { return village.agreed(3); }));
   village.kill({3});
-  EXPECT_TRUE(village.until([&] { return agreed(2); }));
+  EXPECT_TRUE(village.until([&] { return village.agreed(2); }));
   village.start({3});
-  EXPECT_TRUE(village.until([&] { return agreed(3); })) << "the greatest takes over when it comes back";
+  EXPECT_TRUE(village.until([&] { return village.agreed(3); }))
+      << "the greatest takes over when it comes back";
 }
 
 }  // namespace

@@ -27,7 +27,6 @@ struct Casting {
 
 struct Played {
   std::string problem = {};  // empty if it was there to the end
-  bool content = false;      // its client got all it wanted
 };
 
 }  // namespace conclave::live

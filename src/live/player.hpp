@@ -46,7 +46,6 @@ class Player final : public Role {
       broken = violation.what();
       played.problem = "it broke its own rule: " + broken;
     }
-    played.content = client_.content();
     scribe_.end(played.problem.empty() && timers_.empty(), broken);
     return played;
   }

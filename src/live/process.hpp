@@ -51,20 +51,18 @@ class Process {
   // Nothing more is written of it.
   virtual void end_trace() = 0;
 
-  // Without whose messages it cannot go on, as far as the algorithm knows; and its state, as JSON.
+  // Without whose messages it cannot go on, as far as the algorithm knows.
   virtual NodeSet waits_for() const = 0;
-  virtual std::string state() const = 0;
 };
 
 // How the members of a group decide: one row of the catalogue, bound to this world.
 struct Engine {
   std::string name = {};
   std::string variant = "canonical";
-  bool elects = false;       // a leader; otherwise it grants a lock
-  bool in_epochs = true;     // it assumes that nobody fails, so failures begin a new epoch
-  bool regenerates = false;  // a dead member is left out by itself, not by an operator
-  bool restless = false;     // messages pass even while nobody wants anything
-  std::uint32_t least_members = 1;
+  bool elects = false;        // a leader; otherwise it grants a lock
+  bool in_epochs = true;      // it assumes that nobody fails, so failures begin a new epoch
+  bool regenerates = false;   // a dead member is left out by itself, not by an operator
+  bool restless = false;      // messages pass even while nobody wants anything
   std::string on_death = {};  // what happens when a member dies, in a sentence
   std::function<std::unique_ptr<Process>(NodeId self, const NodeSet& members, Surroundings&)> process = {};
 };

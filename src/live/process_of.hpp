@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/codec.hpp"
-#include "core/describe.hpp"
 #include "core/protocol.hpp"
 #include "core/visit.hpp"
 #include "live/process.hpp"
@@ -106,13 +105,13 @@ class ProcessOf final : public Process {
   }
 
   void told_down(NodeId node) override {
-    if constexpr (requires { client_.told_down(node); }) {
+    if constexpr (HearsOfCrashes<Client>) {
       client_.told_down(node);
       act();
     }
   }
   void told_up(NodeId node) override {
-    if constexpr (requires { client_.told_up(node); }) client_.told_up(node);
+    if constexpr (HearsOfCrashes<Client>) client_.told_up(node);
   }
 
   NodeSet waits_for() const override {
@@ -124,7 +123,6 @@ class ProcessOf final : public Process {
     }
     return {};
   }
-  std::string state() const override { return describe_json(*process_); }
 
  private:
   struct Local {

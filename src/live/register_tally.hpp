@@ -67,7 +67,7 @@ Played play_registers(const Casting& casting) {
     (*tally)->count_entry(lock->fence());
     lock->unlock();
   }
-  return {.content = true};
+  return {};
 }
 
 }  // namespace conclave::live

@@ -1,36 +1,19 @@
 // Processes that start at different moments find each other, by multicast or through a registry, and elect a
 // coordinator that is then killed.
-#include <fmt/format.h>
-
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
-#include "process.hpp"
+#include "events.hpp"
 
 namespace conclave::live {
 namespace {
-
-using Json = nlohmann::json;
-
-std::string at(std::uint16_t port) { return fmt::format("127.0.0.1:{}", port); }
 
 // Tests that run at once must not meet.
 std::string fresh_group() {
   static int count = 0;
   return fmt::format("test {} {}", getpid(), ++count);
-}
-
-std::optional<Json> next(Process& process, std::string_view event) {
-  const auto deadline = Clock::now() + soon;
-  for (;;) {
-    const std::string line = process.next_line(deadline);
-    if (line.empty()) return std::nullopt;
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("event", "") == event) return json;
-  }
 }
 
 class Party {

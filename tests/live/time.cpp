@@ -1,35 +1,16 @@
 // Clocks of real processes: servers, clients and groups that are told to be wrong by a known amount, and must
 // find it out within the bound they state.
-#include <fmt/format.h>
 #include <glob.h>
 
-#include <nlohmann/json.hpp>
-#include <optional>
-
-#include "process.hpp"
+#include "events.hpp"
 
 namespace conclave::live {
 namespace {
-
-using Json = nlohmann::json;
 
 std::vector<std::string> conclave(std::initializer_list<std::string> words) {
   std::vector<std::string> command = {CONCLAVE};
   command.insert(command.end(), words);
   return command;
-}
-
-std::string at(std::uint16_t port) { return fmt::format("127.0.0.1:{}", port); }
-
-// The next line that tells of such an event.
-std::optional<Json> next(Process& process, std::string_view event) {
-  const auto deadline = Clock::now() + soon;
-  for (;;) {
-    const std::string line = process.next_line(deadline);
-    if (line.empty()) return std::nullopt;
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("event", "") == event) return json;
-  }
 }
 
 class TimeServer {
