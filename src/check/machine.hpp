@@ -257,6 +257,7 @@ class Machine final : public Locals {
     Outcome outcome;
     try {
       step(local);
+      if constexpr (HearsOfDisk<P>) hear_of_writes(local.node, out_);
       settle(local);
     } catch (const InvariantViolation& violation) {
       complaints_.push_back(violation.what());
@@ -285,15 +286,17 @@ class Machine final : public Locals {
       std::ranges::sort(local.timers, {}, &Running::timer);
     }
     for (const unsigned faces : out_.choices) local.coins.push_back(faces);
-    if (out_.persisted) local.durable = std::move(out_.persisted);
-    if (cast_.count_messages) local.sent += static_cast<std::uint32_t>(out_.sends.size());
-    for (auto& send : out_.sends) {
-      const std::uint32_t to = index_of(send.to);
-      ensure(to < size() && to != local.index, "messages go to other members");
-      posted_.push_back({to, intern(Letter{.from = local.index,
-                                           .left = first_left(),
-                                           .message = std::move(send.message),
-                                           .past = local.past})});
+    for (auto& write : out_.writes) take_write<P>(local.durable, std::move(write));
+    if (cast_.count_messages) local.sent += static_cast<std::uint32_t>(out_.early.size() + out_.sends.size());
+    for (auto* sends : {&out_.early, &out_.sends}) {
+      for (auto& send : *sends) {
+        const std::uint32_t to = index_of(send.to);
+        ensure(to < size() && to != local.index, "messages go to other members");
+        posted_.push_back({to, intern(Letter{.from = local.index,
+                                             .left = first_left(),
+                                             .message = std::move(send.message),
+                                             .past = local.past})});
+      }
     }
   }
   static void stop(Local& local, Timer timer) {

@@ -20,7 +20,7 @@ void rename(T& value, const Renaming& names) {
       other.insert(node);
     }
     value = std::move(other);
-  } else if constexpr (Number<T> || std::same_as<T, std::string>) {
+  } else if constexpr (Number<T> || std::same_as<T, std::string> || std::same_as<T, Payload>) {
     return;
   } else if constexpr (is_optional<T>) {
     if (value) rename(*value, names);

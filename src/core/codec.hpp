@@ -57,6 +57,10 @@ class Encoder : public SerialSink<Encoder> {
     varint(value.size());
     out_.insert(out_.end(), value.begin(), value.end());
   }
+  void bytes(const Payload& value) {
+    varint(value.size());
+    out_.insert(out_.end(), value.bytes().begin(), value.bytes().end());
+  }
   void nodes(const NodeSet& set) {
     varint(set.runs().size());
     for (const NodeSet::Run& run : set.runs()) {
@@ -80,6 +84,9 @@ class Encoder : public SerialSink<Encoder> {
 class Decoder {
  public:
   explicit Decoder(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+  // The payloads of what is read share the bytes with their owner.
+  Decoder(std::span<const std::uint8_t> bytes, std::shared_ptr<const std::uint8_t[]> owner)
+      : rest_(bytes), owner_(std::move(owner)) {}
 
   bool failed() const { return error_.has_value(); }
   DecodeError error() const { return *error_; }
@@ -112,6 +119,12 @@ class Decoder {
   void text(std::string& value) {
     const std::size_t size = length(1);
     value.assign(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+  }
+  void bytes(Payload& value) {
+    const std::size_t size = length(1);
+    const auto said = rest_.first(size);
+    value = owner_ && size > 0 ? Payload(owner_, said) : Payload(said);
     rest_ = rest_.subspan(size);
   }
   void nodes(NodeSet& set) {
@@ -223,6 +236,7 @@ class Decoder {
   }
 
   std::span<const std::uint8_t> rest_;
+  std::shared_ptr<const std::uint8_t[]> owner_;
   std::optional<DecodeError> error_;
 };
 

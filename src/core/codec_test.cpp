@@ -32,6 +32,7 @@ class Inventor {
     }
   }
   void text(std::string& value) { value = "text"; }
+  void bytes(Payload& value) { value = Payload(Bytes{1, 2, 255}); }
   void nodes(NodeSet& set) { set = {{3}, {4}, {static_cast<std::uint32_t>(next_ += 100)}}; }
   template <class T>
   void optional(T& value) {

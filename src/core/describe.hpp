@@ -9,8 +9,9 @@
 
 namespace conclave {
 
+inline constexpr char hex_digits[] = "0123456789abcdef";
+
 inline void append_json_text(std::string& out, std::string_view text) {
-  static constexpr char hex[] = "0123456789abcdef";
   out += '"';
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -19,8 +20,8 @@ inline void append_json_text(std::string& out, std::string_view text) {
       out += c;
     } else if (byte < 0x20) {
       out += "\\u00";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
+      out += hex_digits[byte >> 4];
+      out += hex_digits[byte & 15];
     } else {
       out += c;
     }
@@ -50,6 +51,14 @@ class Describer {
     }
   }
   void text(const std::string& value) { append_json_text(out_, value); }
+  void bytes(const Payload& value) {  // two digits each
+    out_ += '"';
+    for (const std::uint8_t byte : value.bytes()) {
+      out_ += hex_digits[byte >> 4];
+      out_ += hex_digits[byte & 15];
+    }
+    out_ += '"';
+  }
   void nodes(const NodeSet& set) { list(set); }
   template <class T>
   void optional(const T& value) {

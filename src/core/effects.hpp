@@ -2,8 +2,10 @@
 // and the driver owns what happens next. The driver reuses the buffer, so a step allocates nothing once
 // the vectors have grown.
 //
-// The order that every driver keeps: what a step persists is durable before what it sends leaves.
+// The order that every driver keeps: what a step persists is durable before what it sends leaves. Only what
+// it sends at once may leave earlier; who does so learns from `on_synced` when its disk has the rest.
 #pragma once
+#include <concepts>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -34,12 +36,35 @@ struct DurableOf<P> {
   using type = typename P::Durable;
 };
 
+// What a step adds to the disk: all that is durable, anew; or, of a protocol that names its writes, only the
+// change, which `Durable::take` makes.
+template <class P>
+struct WriteOf {
+  using type = typename DurableOf<P>::type;
+};
+template <class P>
+  requires requires { typename P::Write; }
+struct WriteOf<P> {
+  using type = typename P::Write;
+};
+
+// The disk after a write; what was there before the first is nothing.
+template <class P>
+void take_write(std::optional<typename DurableOf<P>::type>& disk, typename WriteOf<P>::type write) {
+  if constexpr (std::same_as<typename WriteOf<P>::type, typename DurableOf<P>::type>) {
+    disk = std::move(write);
+  } else {
+    if (!disk) disk.emplace();
+    disk->take(std::move(write));
+  }
+}
+
 template <class P>
 struct Effects {
   using Message = typename P::Message;
   using Timer = typename P::Timer;
   using Event = typename P::Spec::Event;
-  using Durable = typename DurableOf<P>::type;
+  using Write = typename WriteOf<P>::type;
 
   struct Send {
     NodeId to;
@@ -51,13 +76,14 @@ struct Effects {
   };
 
   std::vector<Send> sends;
+  std::vector<Send> early;  // those that need not wait for the disk
   std::vector<Arm> armed;
   std::vector<Timer> disarmed;
   std::vector<Event> events;            // what the client sees
   std::vector<std::string_view> notes;  // why nothing happened
   std::vector<unsigned> choices;        // numbers of faces of coins to toss
-  std::optional<Durable> persisted;
-  bool more = false;  // than sends: most steps only send, and are not asked about the rest
+  std::vector<Write> writes;            // what it persists, one after the other
+  bool more = false;                    // than sends: most steps only send, and are not asked about the rest
 
   // Templates, so that a message is built where it will stand.
   template <class M>
@@ -67,6 +93,11 @@ struct Effects {
   template <class M>
   void broadcast(const NodeSet& to, const M& message) {
     for (NodeId node : to) sends.emplace_back(node, message);
+  }
+  template <class M>
+  void send_at_once(NodeId to, M&& message) {
+    more = true;
+    early.emplace_back(to, std::forward<M>(message));
   }
   // Arming a timer that runs already starts it anew.
   void arm(Timer timer, TickRange after) {
@@ -90,9 +121,10 @@ struct Effects {
     more = true;
     choices.push_back(faces);
   }
-  void persist(Durable state) {
+  void persist(Write write) {
     more = true;
-    persisted = std::move(state);
+    if constexpr (std::same_as<Write, typename DurableOf<P>::type>) writes.clear();  // the last says it all
+    writes.push_back(std::move(write));
   }
 
   void clear() {
@@ -103,7 +135,8 @@ struct Effects {
     events.clear();
     notes.clear();
     choices.clear();
-    persisted.reset();
+    writes.clear();
+    early.clear();
   }
 };
 

@@ -31,6 +31,10 @@ class Fingerprinter : public SerialSink<Fingerprinter> {
     absorb(value.size());
     for (const char c : value) absorb(static_cast<unsigned char>(c));
   }
+  void bytes(const Payload& value) {
+    absorb(value.size());
+    for (const std::uint8_t byte : value.bytes()) absorb(byte);
+  }
   void nodes(const NodeSet& set) {
     absorb(set.runs().size());
     for (const NodeSet::Run& run : set.runs()) absorb(std::uint64_t{run.first} << 32 | run.last);

@@ -55,6 +55,22 @@ concept Recovers = requires(NodeId self, const NodeSet& all, const typename P::S
   { P::recover(self, all, setup, durable, out) } -> std::same_as<P>;
 };
 
+// A protocol that sends before its disk has written learns when it has: of a write, `mark` keeps what it
+// wants to hear then. Of several writes it hears the last mark.
+template <class P>
+concept HearsOfDisk = requires(P& p, Effects<P>& out, const typename P::Write& write) {
+  p.on_synced(out, P::mark(write));
+};
+
+// Where the disk takes no time: the node hears of what its step wrote, and of what it writes upon that.
+template <HearsOfDisk P>
+void hear_of_writes(P& node, Effects<P>& out) {
+  for (std::size_t heard = 0; heard < out.writes.size();) {
+    heard = out.writes.size();
+    node.on_synced(out, P::mark(out.writes.back()));
+  }
+}
+
 // A protocol that orders requests by happened-before needs its clock on the application's messages too.
 template <class P>
 concept StampsApplication = requires(P& p, const typename P::AppStamp& stamp) {
@@ -95,6 +111,12 @@ concept PreparesClients = requires(NodeId self, const typename P::Setup& setup) 
   { P::client(self, setup) } -> std::same_as<typename P::Spec::Client>;
 };
 
+// A client that has things to do beside what it wishes for.
+template <class Client>
+concept HasChores = requires(const Client& client) {
+  client.chore();
+};
+
 // A client that reacts to crashes of others, of which it is told.
 template <class Client>
 concept HearsOfCrashes = requires(Client& client, NodeId node) {
@@ -112,6 +134,12 @@ concept HasServer = requires {
 template <class P>
 concept NeverRests = requires {
   requires P::never_rests;
+};
+
+// Too large to be compiled anew into every place that runs it.
+template <class P>
+concept IsLarge = requires {
+  requires P::is_large;
 };
 
 template <class P>

@@ -1,6 +1,6 @@
 // One traversal of a value, for every use: bytes on the wire, fingerprints of states, text in traces.
 //
-// `walk(sink, value)` tells the sink which of eight shapes the value has; the sink does its work and
+// `walk(sink, value)` tells the sink which of nine shapes the value has; the sink does its work and
 // calls `walk` for the parts. Whoever adds a shape adds it here, once, and every sink refuses to compile
 // until it knows it.
 #pragma once
@@ -13,8 +13,10 @@
 #include <utility>
 #include <variant>
 
+#include "core/boxed.hpp"
 #include "core/names.hpp"
 #include "core/node_set.hpp"
+#include "core/payload.hpp"
 
 namespace conclave {
 
@@ -22,6 +24,8 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_optional<Boxed<T>> = true;
 
 template <class T>
 inline constexpr bool is_variant = false;
@@ -59,6 +63,8 @@ void walk(Sink& sink, T& value) {
     sink.text(value);
   } else if constexpr (std::same_as<Plain, NodeSet>) {
     sink.nodes(value);
+  } else if constexpr (std::same_as<Plain, Payload>) {
+    sink.bytes(value);
   } else if constexpr (Transparent<Plain>) {
     walk(sink, boost::pfr::get<0>(value));
   } else if constexpr (is_optional<Plain>) {

@@ -63,6 +63,8 @@ class Cluster : public Members {
   const P& node(std::size_t index) const { return nodes_[index]; }
   Client& client(std::size_t index) { return clients_[index]; }
   const Client& client(std::size_t index) const { return clients_[index]; }
+  // Whether the disk takes no time: then a node hears of it in the step that writes.
+  void set_instant_disk(bool instant) { instant_disk_ = instant; }
   // Of protocols that read it.
   LocalClock& clock(std::size_t index) { return clocks_[index]; }
 
@@ -74,7 +76,7 @@ class Cluster : public Members {
     out.clear();
     if (!observer_) [[likely]] {
       tell_time(index, now);
-      handler(nodes_[index], out);
+      call(handler, nodes_[index], out);
       return 0;
     }
     return observed_step(out, index, now, input, describe, handler);
@@ -88,7 +90,7 @@ class Cluster : public Members {
     describe(step_.input);
     tell_time(index, now);
     try {
-      handler(nodes_[index], out);
+      call(handler, nodes_[index], out);
     } catch (const InvariantViolation&) {
       observer_->see(step_);  // the trace shows the step that broke the rule
       throw;
@@ -157,7 +159,10 @@ class Cluster : public Members {
       return deliver_observed(out, index, now, from, message, message_id);
     out.clear();
     tell_time(index, now);
-    visit_in_place(message, [&](const auto& which) { nodes_[index].on_message(out, from, which); });
+    const auto handler = [&](P& node, Out& effects) {
+      visit_in_place(message, [&](const auto& which) { node.on_message(effects, from, which); });
+    };
+    call(handler, nodes_[index], out);
     return 0;
   }
 
@@ -167,6 +172,15 @@ class Cluster : public Members {
         out, index, now, {.kind = trace::Kind::timer, .cause = cause},
         [&](trace::Item& item) { item.type = enumerator_name(timer); },
         [&](P& node, Out& effects) { node.on_timer(effects, timer); });
+  }
+
+  // The disk has what this write and those before it said.
+  std::uint64_t synced(Out& out, std::uint32_t index, Ticks now, const typename WriteOf<P>::type& write) {
+    return step(
+        out, index, now, {.kind = trace::Kind::synced}, [](trace::Item&) {},
+        [&](P& node, Out& effects) {
+          if constexpr (HearsOfDisk<P>) node.on_synced(effects, P::mark(write));
+        });
   }
 
   std::uint64_t toss(Out& out, std::uint32_t index, Ticks now, unsigned face) {
@@ -195,6 +209,23 @@ class Cluster : public Members {
   void tell_time(std::uint32_t index, Ticks now) {
     if constexpr (ReadsClock<P>) nodes_[index].on_clock(clocks_[index].reading(now));
   }
+
+  template <class Handler>
+  void call(Handler& handler, P& node, Out& out) const {
+    if constexpr (IsLarge<P>) {
+      call_out_of_line(handler, node, out);
+    } else {
+      handler(node, out);
+    }
+    if constexpr (HearsOfDisk<P>) {
+      if (instant_disk_) sync_at_once(node, out);
+    }
+  }
+  template <class Handler>
+  [[gnu::noinline]] static void call_out_of_line(Handler& handler, P& node, Out& out) {
+    handler(node, out);
+  }
+  [[gnu::noinline]] static void sync_at_once(P& node, Out& out) { hear_of_writes(node, out); }
 
   // Before and after the handler of an observed step: these are the same for all handlers, and compiled once.
   [[gnu::noinline]] void begin_observed(Out& out, std::uint32_t index, Ticks now, const Input& input) {
@@ -225,6 +256,7 @@ class Cluster : public Members {
   std::vector<P> nodes_;
   std::vector<Client> clients_;
   std::vector<LocalClock> clocks_;
+  bool instant_disk_ = true;
   std::optional<P> before_;  // what the node was before the step, if the observer wants to know
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/ensure.hpp"
@@ -81,6 +82,7 @@ std::string follow(Stage& stage, const trace::Direction& direction) {
       const auto round = number<std::uint32_t>(direction.type);
       return round ? stage.begin_round(node, *round) : no_number("number of a round", direction.type);
     }
+    case Kind::synced: return stage.sync(node);
     case Kind::crash: return crash(stage, direction);
     case Kind::recover: return recover(stage, direction);
     case Kind::access: return access(stage, direction);
@@ -99,6 +101,9 @@ Followed run_directions(Stage& stage, const trace::Directions& directions,
                         const trace::Repetition* repetition) {
   Followed followed;
   stage.leave_bounces_to_director();
+  // In a run whose disks take time, each says when it is done.
+  if (std::ranges::any_of(directions, [](const auto& d) { return d.kind == Kind::synced; }))
+    stage.leave_disks_to_director();
   const auto departed = [&] { return repetition && !repetition->departure().empty(); };
   for (const trace::Direction& direction : directions) {
     if (departed()) break;

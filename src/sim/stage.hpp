@@ -56,6 +56,7 @@ class Stage {
   // From now on a message to a node that is down waits until somebody says whether it bounces or is lost.
   // Otherwise it comes back at once.
   virtual void leave_bounces_to_director() {}
+  virtual void leave_disks_to_director() {}
   // The time of what happens next; until it is told, time only counts steps.
   virtual void set_time(Ticks now) = 0;
   virtual bool is_up(NodeId node) const = 0;
@@ -63,6 +64,7 @@ class Stage {
   virtual std::string command_exactly(NodeId node, std::string_view type, std::string_view content) = 0;
   virtual std::string recover(NodeId, bool /* durable */) { return "nobody comes back here"; }
   virtual std::string fire_timer(NodeId, std::string_view /* name */) { return "there are no timers here"; }
+  virtual std::string sync(NodeId) { return "nobody writes anything here"; }
   virtual std::string toss(NodeId, unsigned /* face */) { return "nobody tosses coins here"; }
   virtual std::string begin_round(NodeId, std::uint32_t /* round */) { return "there are no rounds here"; }
   virtual std::string deliver_exactly(const Which&) { return no_messages; }

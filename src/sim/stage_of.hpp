@@ -1,5 +1,6 @@
 // The stage of one protocol.
 #pragma once
+#include <deque>
 #include <vector>
 
 #include "sim/cluster.hpp"
@@ -13,6 +14,7 @@ class StageOf : public Stage {
   StageOf(NodeSet members, typename P::Setup setup, trace::Observer* observer)
       : cluster_(std::move(members), std::move(setup), observer),
         crashed_(cluster_.size()),
+        unheard_(cluster_.size()),
         written_(cluster_.size()),
         coins_(cluster_.size()) {
     if (observer) observer->begin({.world = "stage", .nodes = cluster_.all()});
@@ -61,6 +63,7 @@ class StageOf : public Stage {
     if (writes > written_[i].size()) return "the node has not written so much";
     written_[i].resize(written_[i].size() - writes);
     crashed_[i] = true;
+    unheard_[i].clear();
     coins_[i].clear();
     cluster_.client(i).crash();
     std::erase_if(timers_, [&](const Running& timer) { return timer.node == i; });
@@ -125,6 +128,10 @@ class StageOf : public Stage {
   }
 
   void leave_bounces_to_director() override { bounces_at_once_ = false; }
+  void leave_disks_to_director() override {
+    syncs_at_once_ = false;
+    cluster_.set_instant_disk(false);
+  }
   void set_time(Ticks now) override { time_ = now; }
   bool is_up(NodeId node) const override { return is_member(node) && !crashed_[cluster_.index(node)]; }
 
@@ -159,6 +166,19 @@ class StageOf : public Stage {
     if (found == timers_.end()) return "the timer does not run";
     fire(found);
     return {};
+  }
+
+  std::string sync(NodeId node) override {
+    if constexpr (HearsOfDisk<P>) {
+      if (!is_up(node)) return not_up(node);
+      const std::uint32_t i = cluster_.index(node);
+      if (unheard_[i].empty()) return "nothing is on its way to the disk";
+      const auto write = std::move(unheard_[i].front());
+      unheard_[i].pop_front();
+      settle(i, cluster_.synced(out_, i, now(), write));
+      return {};
+    }
+    return "the algorithm does not wait for its disk";
   }
 
   std::string toss(NodeId node, unsigned face) override {
@@ -263,6 +283,7 @@ class StageOf : public Stage {
   using Command = typename P::Spec::Command;
   using Message = typename P::Message;
   using Durable = typename DurableOf<P>::type;
+  using Write = typename WriteOf<P>::type;
   static constexpr std::string_view application = "application";  // as traces call its messages
   struct Flight {
     NodeId from;
@@ -368,13 +389,16 @@ class StageOf : public Stage {
     // Who directs the stage decides how coins fall; what one of them leads to is tossed before the next.
     coins_[i].insert(coins_[i].begin(), out_.choices.begin(), out_.choices.end());
     if constexpr (!std::same_as<Durable, NoDurable>) {
-      if (out_.persisted) write(i, std::move(*out_.persisted));
+      if (!syncs_at_once_ && !out_.writes.empty()) unheard_[i].push_back(out_.writes.back());
+      for (auto& written : out_.writes) write(i, std::move(written));
     }
     std::vector<Flight> bounced;
-    for (auto& send : out_.sends) {
-      Flight flight = {cluster_.id(i), send.to, std::move(send.message), first_id == 0 ? 0 : first_id++};
-      const bool bounces = HearsBounces<P> && bounces_at_once_ && crashed_[cluster_.index(send.to)];
-      (bounces ? bounced.push_back(std::move(flight)) : flights_.push_back(std::move(flight)));
+    for (auto* sends : {&out_.early, &out_.sends}) {
+      for (auto& send : *sends) {
+        Flight flight = {cluster_.id(i), send.to, std::move(send.message), first_id == 0 ? 0 : first_id++};
+        const bool bounces = HearsBounces<P> && bounces_at_once_ && crashed_[cluster_.index(send.to)];
+        (bounces ? bounced.push_back(std::move(flight)) : flights_.push_back(std::move(flight)));
+      }
     }
     for (const auto& event : out_.events) cluster_.client(i).see(event);
     if constexpr (HasTimers<P>) {
@@ -394,9 +418,12 @@ class StageOf : public Stage {
     if (!crashed_[sender]) settle(sender, cluster_.bounce(out_, sender, now(), flight.to, flight.message));
   }
 
-  void write(std::uint32_t i, Durable state) {
+  void write(std::uint32_t i, Write change) {
     constexpr std::size_t most_unsynced = 64;  // more writes are never on their way to a disk
-    written_[i].push_back(std::move(state));
+    std::optional<Durable> state;
+    if (!written_[i].empty()) state = written_[i].back();
+    take_write<P>(state, std::move(change));
+    written_[i].push_back(std::move(*state));
     if (written_[i].size() > most_unsynced) written_[i].erase(written_[i].begin());
   }
 
@@ -425,12 +452,14 @@ class StageOf : public Stage {
 
   Cluster<P> cluster_;
   std::vector<bool> crashed_;
-  std::vector<std::vector<Durable>> written_;  // per node: what it persisted, the oldest first
-  std::vector<std::vector<unsigned>> coins_;   // per node: the faces of the coins it asked for
-  std::vector<Flight> flights_;                // in the order of sending
-  std::vector<Flight> returning_;              // lost at a node that was down
-  std::vector<Word> words_;                    // of the application, under way
-  std::vector<Running> timers_;                // in the order of starting
+  bool syncs_at_once_ = true;
+  std::vector<std::deque<Write>> unheard_;  // per node: what its disk has not told it yet
+  std::vector<std::vector<Durable>> written_;             // per node: what it persisted, the oldest first
+  std::vector<std::vector<unsigned>> coins_;              // per node: the faces of the coins it asked for
+  std::vector<Flight> flights_;                           // in the order of sending
+  std::vector<Flight> returning_;                         // lost at a node that was down
+  std::vector<Word> words_;                               // of the application, under way
+  std::vector<Running> timers_;                           // in the order of starting
   Effects<P> out_;
   bool bounces_at_once_ = true;
   std::optional<Ticks> time_;

@@ -27,6 +27,7 @@ class World : Conditions {
   World(const Options& options, const Setup& setup, trace::Observer* observer)
       : Conditions(options, {.assumes = P::assumes, .in_rounds = InRounds<P>, .has_server = HasServer<P>}),
         cluster_(options.members ? *options.members : members_for<P>(options.nodes), setup, observer) {
+    cluster_.set_instant_disk(options_.sync_ticks == 0);
     flags_.resize(cluster_.size());
     content_.resize(cluster_.size(), true);
     planned_.resize(cluster_.size());
@@ -110,7 +111,7 @@ class World : Conditions {
   };
 
   struct Unsynced {
-    std::optional<Durable> durable;
+    std::vector<typename Out::Write> writes;
     std::vector<typename Out::Send> sends;
     std::uint64_t first_id;
   };
@@ -211,6 +212,7 @@ class World : Conditions {
       if (extra(i).dying && breaks_off_) return die(i, first_id);
     }
     if constexpr (!std::same_as<Durable, NoDurable>) {
+      for (auto& send : out_.early) route(i, send, first_id == 0 ? 0 : first_id++);
       if (persist(i, first_id)) return after_sends(i);
     }
     const std::uint64_t stride = first_id == 0 ? 0 : 1;
@@ -412,17 +414,22 @@ class World : Conditions {
       } else {
         pause = hold_of(i, client.requests);
       }
-    } else if (!options_.script && !InRounds<P>) {
+    } else if (!options_.script && !InRounds<P> && !has_chore(client)) {
       pause = options_.think.sample(Draw(options_.seed, Purpose::think, i, client.requests));
     }
     push(now_.count + pause, InRounds<P> ? Rank::timer : Rank::other, {.node = i, .kind = Event::Kind::wake});
+  }
+
+  static bool has_chore(const typename P::Spec::Client& client) {
+    if constexpr (HasChores<typename P::Spec::Client>) return client.chore().has_value();
+    return false;
   }
 
   [[gnu::flatten]] void wake(std::uint32_t i) {
     planned_[i] = false;
     const auto command = cluster_.client(i).next();
     if (!command) return;
-    const bool asks = !cluster_.client(i).holding();
+    const bool asks = !cluster_.client(i).holding() && !has_chore(cluster_.client(i));
     if (asks && options_.record)
       record({.what = Action::What::wish,
               .at = now_,
@@ -498,12 +505,13 @@ class World : Conditions {
   bool persist(std::uint32_t i, std::uint64_t first_id) {
     Extra& node = extra(i);
     if (options_.sync_ticks == 0) {
-      if (out_.persisted) node.durable = std::move(out_.persisted);
+      for (auto& write : out_.writes) take_write<P>(node.durable, std::move(write));
       return false;
     }
-    if (!out_.persisted && node.unsynced.empty()) return false;
-    const std::uint64_t wait = out_.persisted ? options_.sync_ticks : 0;
-    node.unsynced.push_back({std::move(out_.persisted), std::move(out_.sends), first_id});
+    if (out_.writes.empty() && (out_.sends.empty() || node.unsynced.empty())) return false;
+    const std::uint64_t wait = out_.writes.empty() ? 0 : options_.sync_ticks;
+    node.unsynced.push_back({std::move(out_.writes), std::move(out_.sends), first_id});
+    out_.writes = {};
     out_.sends = {};
     node.synced_at = std::max(node.synced_at, now_.count) + wait;
     push(node.synced_at, Rank::timer, {.node = i, .kind = Event::Kind::synced, .id = node.incarnation});
@@ -516,8 +524,10 @@ class World : Conditions {
     if (event.id != node.incarnation) return;  // the crash took it
     Unsynced oldest = std::move(node.unsynced.front());
     node.unsynced.erase(node.unsynced.begin());
-    if (oldest.durable) node.durable = std::move(oldest.durable);
     for (auto& send : oldest.sends) route(i, send, oldest.first_id == 0 ? 0 : oldest.first_id++);
+    if (oldest.writes.empty()) return;
+    for (const auto& write : oldest.writes) take_write<P>(node.durable, write);
+    if constexpr (HearsOfDisk<P>) settle(i, cluster_.synced(out_, i, now_, oldest.writes.back()));
   }
 
   // What is done to the run from outside.
@@ -584,12 +594,9 @@ class World : Conditions {
     node.backlog.clear();
     node.timers.clear();
     for (Unsynced& write : node.unsynced) {
-      if (!write.durable) continue;
-      if (action.durable) {
-        node.durable = std::move(write.durable);
-      } else {
-        ++lost;
-      }
+      if (!action.durable) lost += write.writes.size();
+      if (!action.durable) continue;
+      for (auto& written : write.writes) take_write<P>(node.durable, std::move(written));
     }
     node.unsynced.clear();
     ++node.incarnation;
@@ -605,15 +612,17 @@ class World : Conditions {
   [[gnu::noinline]] void die(std::uint32_t i, std::uint64_t first_id) {
     const Action last = *extra(i).dying;
     const std::uint64_t stride = first_id == 0 ? 0 : 1;
-    for (auto& send : out_.sends) {
-      if (last.group.contains(send.to)) {
-        route(i, send, first_id);
-      } else {
-        lose(cluster_, first_id, "the sender crashed");
+    for (auto* sends : {&out_.early, &out_.sends}) {
+      for (auto& send : *sends) {
+        if (last.group.contains(send.to)) {
+          route(i, send, first_id);
+        } else {
+          lose(cluster_, first_id, "the sender crashed");
+        }
+        first_id += stride;
       }
-      first_id += stride;
     }
-    crash(i, last, out_.persisted ? 1 : 0);
+    crash(i, last, out_.writes.size());
   }
 
   void recover(std::uint32_t i, bool durable) {

@@ -124,6 +124,7 @@ std::string in_words(const Direction& direction) {
     case Kind::bounce: return fmt::format("send {} to {} back to {}", direction.type, from, node);
     case Kind::round: return fmt::format("begin round {} at {}", direction.type, node);
     case Kind::access: return fmt::format("let {} take a step", node);
+    case Kind::synced: return fmt::format("let the disk of {} finish", node);
     case Kind::partition: return "cut links";
     case Kind::heal: return "heal links";
     default: return fmt::format("{} {}", enumerator_name(direction.kind), node);

@@ -117,6 +117,7 @@ std::string input_in_words(const Step& step, const Cast& cast) {
     case Kind::resume: return with_reason("goes on", step.input.type);
     case Kind::clock: return "has its clock changed: " + step.input.type;
     case Kind::access: return access_in_words(step);
+    case Kind::synced: return "has it on disk";
     default: return step.input.type;
   }
 }

@@ -33,6 +33,7 @@ enum class Kind : std::uint8_t {
   bounce,     // a message comes back: its receiver is down
   round,      // a synchronous round begins
   access,     // a shared register is read or written
+  synced,     // the disk has what the node wrote
   event,      // whatever the log of another program says
 };
 

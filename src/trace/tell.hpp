@@ -40,9 +40,11 @@ Item item_of(const Variant& value, bool with_content = true) {
 // `number()` gives the id of the next message that leaves.
 template <class P, class Number>
 void tell_effects(Step& step, const Effects<P>& out, bool with_contents, Number&& number) {
-  for (const auto& send : out.sends)
-    add_send(step, send.to, number(), alternative_name(send.message),
-             with_contents ? alternative_content(send.message) : std::string());
+  for (const auto* sends : {&out.early, &out.sends}) {
+    for (const auto& send : *sends)
+      add_send(step, send.to, number(), alternative_name(send.message),
+               with_contents ? alternative_content(send.message) : std::string());
+  }
   for (const auto& event : out.events) step.events.push_back(item_of(event));
   step.notes.assign(out.notes.begin(), out.notes.end());
 }

@@ -40,8 +40,8 @@ TEST(Paxos, AsksEverybodyToPromiseABallotOfItsOwn) {
   two.propose(7);
   EXPECT_EQ(two.sent(), R"([{"to":1,"message":{"type":"Prepare","ballot":{"round":1,"node":2}}},)"
                         R"({"to":3,"message":{"type":"Prepare","ballot":{"round":1,"node":2}}}])");
-  ASSERT_TRUE(two.out.persisted);
-  EXPECT_EQ(two.out.persisted->promised, ballot(1, 2));
+  ASSERT_FALSE(two.out.writes.empty());
+  EXPECT_EQ(two.out.writes.back().promised, ballot(1, 2));
 }
 
 TEST(Paxos, ProposesItsOwnValueIfAMajorityHasNotVoted) {
@@ -54,7 +54,7 @@ TEST(Paxos, ProposesItsOwnValueIfAMajorityHasNotVoted) {
   one.hear(3, P::Promise{ballot(1, 1), {}});
   EXPECT_EQ(one.count<P::Accept>(), 4u);
   EXPECT_EQ(std::get<P::Accept>(one.out.sends[0].message).value, 7);
-  EXPECT_EQ(one.out.persisted->vote, (P::Vote{ballot(1, 1), 7}));
+  EXPECT_EQ(one.out.writes.back().vote, (P::Vote{ballot(1, 1), 7}));
 }
 
 TEST(Paxos, ProposesTheValueOfTheHighestBallotReported) {
@@ -102,10 +102,10 @@ TEST(Paxos, PromisesTheHigherBallotOnlyAndWithItsLastVote) {
   two.hear(1, P::Prepare{ballot(3, 1)});
   EXPECT_EQ(two.sent(),
             R"([{"to":1,"message":{"type":"Promise","ballot":{"round":3,"node":1},"vote":null}}])");
-  EXPECT_EQ(two.out.persisted->promised, ballot(3, 1));
+  EXPECT_EQ(two.out.writes.back().promised, ballot(3, 1));
   two.hear(1, P::Accept{ballot(3, 1), 8});
   EXPECT_EQ(two.count<P::Accepted>(), 1u);
-  EXPECT_EQ(two.out.persisted->vote, (P::Vote{ballot(3, 1), 8}));
+  EXPECT_EQ(two.out.writes.back().vote, (P::Vote{ballot(3, 1), 8}));
   two.hear(3, P::Prepare{ballot(2, 3)});
   EXPECT_EQ(two.sent(), R"([{"to":3,"message":{"type":"Refuse","promised":{"round":3,"node":1}}}])");
   two.hear(3, P::Prepare{ballot(3, 3)});
@@ -200,7 +200,7 @@ TEST(Paxos, KeepsPromiseAndVoteOverACrash) {
 TEST(Paxos, WithAmnesiaKeepsNothing) {
   Node one(1, 3, {.deviation = P::Deviation::amnesia});
   one.propose(7);
-  EXPECT_FALSE(one.out.persisted);
+  EXPECT_TRUE(one.out.writes.empty());
 }
 
 TEST(Paxos, AnnouncesAgainWhatItHadDecidedBeforeACrash) {

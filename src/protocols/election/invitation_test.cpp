@@ -50,8 +50,8 @@ TEST(Invitation, BeginsAloneInAGroupOfItsOwn) {
   Out out;
   Invitation node = Invitation::start({3}, five, {}, out);
   EXPECT_FALSE(node.leading());
-  ASSERT_TRUE(out.persisted);
-  EXPECT_EQ(out.persisted->highest, 1u);
+  ASSERT_FALSE(out.writes.empty());
+  EXPECT_EQ(out.writes.back().highest, 1u);
   out.clear();
   node.on_timer(out, Timer::accepts);
   EXPECT_TRUE(node.leading());

@@ -61,7 +61,7 @@ TEST(MultiPaxos, AsksForPromisesWhenItHearsOfNoLeader) {
   two.fire(P::Timer::election);
   EXPECT_EQ(two.sent<P::Prepare>().size(), 2u);
   EXPECT_EQ(two.sent<P::Prepare>()[0].second, (P::Prepare{ballot(1, 2), 1}));
-  EXPECT_EQ(two.out.persisted->promised, ballot(1, 2));
+  EXPECT_EQ(two.out.writes.back().promised, ballot(1, 2));
 }
 
 TEST(MultiPaxos, LeadsWithTheFirstMajorityAndSaysSo) {
@@ -86,7 +86,7 @@ TEST(MultiPaxos, TakesOneRoundTripForACommandOnceItLeads) {
   EXPECT_EQ(one.sent<P::Prepare>().size(), 0u);
   EXPECT_EQ(one.sent<P::Accept>().size(), 2u);
   EXPECT_EQ(one.sent<P::Accept>()[0].second, (P::Accept{ballot(1, 1), 1, entry(1), 0}));
-  EXPECT_EQ(one.out.persisted->votes.at(1), (P::Vote{ballot(1, 1), entry(1)}));
+  EXPECT_EQ(one.out.writes.back().votes.at(1), (P::Vote{ballot(1, 1), entry(1)}));
   one.hear(3, P::Accepted{ballot(1, 1), 1});
   EXPECT_EQ(one.committed(), (std::vector<Committed>{{1, entry(1)}}));
   EXPECT_EQ(one.sent<P::Commit>().size(), 2u);
@@ -155,7 +155,7 @@ TEST(MultiPaxos, ACandidateThatIsBehindIsToldWhatWasChosen) {
 TEST(MultiPaxos, RefusesWhatIsBelowItsPromise) {
   Node two(2);
   two.hear(3, P::Prepare{ballot(4, 3), 1});
-  EXPECT_EQ(two.out.persisted->promised, ballot(4, 3));
+  EXPECT_EQ(two.out.writes.back().promised, ballot(4, 3));
   two.hear(1, P::Accept{ballot(3, 1), 1, entry(1), 0});
   EXPECT_EQ(two.sent<P::Refuse>().size(), 1u);
   EXPECT_TRUE(two.node.votes.empty());
