@@ -237,11 +237,11 @@ class Question {
   Json answer(const std::string& key) const {
     const auto form = [&](std::initializer_list<std::string_view> marks) { return parts(key, marks); };
     const auto match = cluster_.match();
-    const Index held = cluster_.all.held_by_quorum(match);
+    const Index held = cluster_.all.held_by_quorum(Matches{match});
     if (key == "naive_commit_index") return std::max(held, cluster_.committed).value;
     if (key == "raft_commit_index")
       return advance_commit(cluster_.committed, cluster_.term, cluster_.log(cluster_.leader), cluster_.all,
-                            match)
+                            Matches{match})
           .value;
     if (const auto found = form({"index", "_on_majority"})) return held.value >= parse_number(found->at(1));
     if (const auto found = form({"index", "_overwritten_with_term"})) {

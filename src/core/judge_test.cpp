@@ -285,7 +285,7 @@ TEST(Judges, OfConsensusAgreeWithTheMonitor) {
 }
 
 TEST(Judges, OfLogsAgreeWithTheMonitor) {
-  // What the monitor knows nothing of has tests of its own.
+  // What the monitor knows nothing of, or knows otherwise, has tests of its own.
   compare({"agreement", "integrity", "order", "termination"}, [](Draws& draws, const auto& properties) {
     History<log::Judge, trace::LogMonitor> history{trace::LogMonitor{}, properties};
     std::map<NodeId, log::Spec::Client> clients;
@@ -302,10 +302,10 @@ TEST(Judges, OfLogsAgreeWithTheMonitor) {
       } else if (const auto command = client.next(); command && draws.one_in(2)) {
         client.issue(*command);
         history.speaks(node, *command);
-        const auto& [serial, value] = std::get<log::Propose>(*command);
-        places.push_back(log::Entry{node, serial, value});
+        const auto& [serial, value, bytes] = std::get<log::Propose>(*command);
+        places.push_back(log::Entry{node, serial, value, bytes});
         if (draws.one_in(9)) places.push_back(places.back());
-        if (draws.one_in(9)) places.push_back(log::Entry{node, serial + 100, value});
+        if (draws.one_in(9)) places.push_back(log::Entry{node, serial + 100, value, bytes});
       } else {
         std::uint64_t& last = announced[node];
         last = draws.one_in(15) ? draws.below(places.size()) : last + 1;

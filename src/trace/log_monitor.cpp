@@ -14,11 +14,27 @@ void violate(Verdict& verdict, std::uint64_t step, std::string why) {
   verdict.step = step;
 }
 
+std::string_view state_in(std::string_view content) {
+  constexpr std::string_view key = "\"state\":\"";
+  const std::size_t begin = content.find(key);
+  if (begin == std::string_view::npos) return {};
+  const std::string_view rest = content.substr(begin + key.size());
+  return rest.substr(0, rest.find('"'));
+}
+
 }  // namespace
 
 void LogMonitor::see(const Step& step) {
   if (step.kind == Kind::command && step.input.type == "Propose") propose(step);
-  if (step.kind == Kind::crash) pending_.erase(*step.node);  // nobody waits for it any more
+  if (step.kind == Kind::command && step.input.type == "Read") asked_at_[*step.node] = summary_.length;
+  if (step.kind == Kind::command && step.input.type == "Capture")
+    captured_[*step.node] = readers_[*step.node].last;
+  if (step.kind == Kind::command && step.input.type == "Compact")
+    keep_state(step, captured_[*step.node], state_in(step.input.content));
+  if (step.kind == Kind::crash) {  // nobody waits for it any more
+    pending_.erase(*step.node);
+    asked_at_.erase(*step.node);
+  }
   if (step.kind == Kind::recover) readers_[*step.node].came_back = true;
   if (step.kind != Kind::tell) {
     for (const Sent& sent : step.sends) {
@@ -29,6 +45,9 @@ void LogMonitor::see(const Step& step) {
   for (const Item& event : step.events) {
     if (event.type == "Committed") commit(step, event);
     if (event.type == "Leading") summary_.leaders.push_back(*step.node);
+    if (event.type == "Readable") read(step, number_field(event.content, "index").value_or(0));
+    if (event.type == "Restored") restore(step, event);
+    if (event.type == "Taken") take(*step.node, number_field(event.content, "serial").value_or(0));
   }
 }
 
@@ -37,7 +56,7 @@ void LogMonitor::propose(const Step& step) {
                            number_field(step.input.content, "value").value_or(0)};
   ++summary_.proposals;
   proposed_.try_emplace(command, 0);
-  pending_[*step.node] = {command, step.at, step.number};
+  pending_[*step.node][command.serial] = {command, step.at, step.number};
 }
 
 void LogMonitor::commit(const Step& step, const Item& committed) {
@@ -48,12 +67,46 @@ void LogMonitor::commit(const Step& step, const Item& committed) {
                       number_field(committed.content, "value").value_or(0)};
   keep_order(step, index);
   place(step, index, command);
-  const auto waiting = pending_.find(*step.node);
-  if (waiting == pending_.end() || command != waiting->second.command) return;
-  const std::uint64_t delay = (step.at - waiting->second.at).count;
+  if (!command || command->client != step.node->value) return;
+  auto& waiting = pending_[*step.node];
+  const auto found = waiting.find(command->serial);
+  if (found == waiting.end() || command != found->second.command) return;
+  const std::uint64_t delay = (step.at - found->second.at).count;
   summary_.delay.add(delay);
   summary_.delay_of[*step.node].add(delay);
-  pending_.erase(waiting);
+  waiting.erase(found);
+}
+
+void LogMonitor::read(const Step& step, std::uint64_t index) {
+  ++summary_.reads;
+  const auto found = asked_at_.find(*step.node);
+  if (found == asked_at_.end()) return;
+  if (index < found->second)
+    violate(fresh_reads_, step.number,
+            fmt::format("p{} reads at place {}, and somebody had place {} before it asked", step.node->value,
+                        index, found->second));
+  asked_at_.erase(found);
+}
+
+// Commands of its own that a snapshot holds are answered with it.
+void LogMonitor::take(NodeId node, std::uint64_t serial) {
+  std::erase_if(pending_[node], [&](const auto& waiting) { return waiting.first <= serial; });
+}
+
+void LogMonitor::restore(const Step& step, const Item& restored) {
+  ++summary_.snapshots;
+  const std::uint64_t index = number_field(restored.content, "index").value_or(0);
+  readers_[*step.node] = {.last = index};
+  summary_.length = std::max(summary_.length, index);
+  keep_state(step, index, state_in(restored.content));
+}
+
+// Whatever place a state is said to belong to, it is always the same.
+void LogMonitor::keep_state(const Step& step, std::uint64_t index, std::string_view state) {
+  const auto [known, fresh] = states_.try_emplace(index, state);
+  if (known->second != state)
+    violate(agreement_, step.number,
+            fmt::format("p{} has another state at place {} than somebody else", step.node->value, index));
 }
 
 void LogMonitor::keep_order(const Step& step, std::uint64_t index) {
@@ -91,8 +144,10 @@ void LogMonitor::place(const Step& step, std::uint64_t index, const std::optiona
 }
 
 void LogMonitor::end(const End&) {
+  std::erase_if(pending_, [](const auto& of_node) { return of_node.second.empty(); });
   if (pending_.empty()) return;
-  const auto& [node, first] = *pending_.begin();
+  const auto& [node, waiting] = *pending_.begin();
+  const Pending& first = waiting.begin()->second;
   violate(termination_, first.step,
           fmt::format("p{} proposed its command {}, and never saw it in the log{}", node.value,
                       first.command.serial,

@@ -1,10 +1,12 @@
 // Watches a run of a protocol that replicates a log: are the properties kept, and what did a command cost?
 //
-//   agreement    no two announcements of the same place differ, whoever makes them
+//   agreement    no two announcements of the same place differ, whoever makes them, and whoever gets a
+//                snapshot instead gets the state that somebody had at that place
 //   integrity    every command in the log was proposed before, and none has two places
 //   order        every node announces the places 1, 2, 3, … without a gap; one that comes back after a
 //                crash may begin again anywhere up to where it was
 //   termination  whoever proposed a command and did not crash since has announced it by the end of the run
+//   fresh reads  whoever may read has announced all that anybody had announced before it asked
 #pragma once
 #include <map>
 #include <string>
@@ -22,6 +24,8 @@ class LogMonitor : public Monitor {
     std::uint64_t proposals = 0;
     std::uint64_t commands = 0;                 // different ones in the log
     std::uint64_t length = 0;                   // the last place that anybody announced
+    std::uint64_t reads = 0;                    // answered
+    std::uint64_t snapshots = 0;                // got instead of places
     std::map<std::string, std::uint64_t> sent;  // messages by type
     std::uint64_t messages = 0;                 // their sum
     std::vector<NodeId> leaders;                // in the order in which they took the lead
@@ -34,8 +38,10 @@ class LogMonitor : public Monitor {
   bool wants_vectors() const override { return false; }
 
   const Summary& summary() const { return summary_; }
-  // All four, in the order of the list above.
-  std::vector<Verdict> verdicts() const override { return {agreement_, integrity_, order_, termination_}; }
+  // In the order of the list above.
+  std::vector<Verdict> verdicts() const override {
+    return {agreement_, integrity_, order_, termination_, fresh_reads_};
+  }
   std::vector<Fact> facts() const override;
 
  private:
@@ -64,13 +70,21 @@ class LogMonitor : public Monitor {
   void commit(const Step& step, const Item& committed);
   void keep_order(const Step& step, std::uint64_t index);
   void place(const Step& step, std::uint64_t index, const std::optional<Command>& command);
+  void read(const Step& step, std::uint64_t index);
+  void take(NodeId node, std::uint64_t serial);
+  void restore(const Step& step, const Item& restored);
+  void keep_state(const Step& step, std::uint64_t index, std::string_view state);
 
-  std::map<Command, std::uint64_t> proposed_;  // with the place that it has, 0 before
-  std::map<NodeId, Pending> pending_;
+  std::map<Command, std::uint64_t> proposed_;                   // with the place that it has, 0 before
+  std::map<NodeId, std::map<std::uint64_t, Pending>> pending_;  // by serial number
+  std::map<NodeId, std::uint64_t> asked_at_;                    // how long the log was when it asked
   std::map<NodeId, Reader> readers_;
   std::map<std::uint64_t, Place> log_;
+  std::map<NodeId, std::uint64_t> captured_;     // the place at which each saves its state
+  std::map<std::uint64_t, std::string> states_;  // by place, as they were saved or got
   Summary summary_;
-  Verdict agreement_{"agreement"}, integrity_{"integrity"}, order_{"order"}, termination_{"termination"};
+  Verdict agreement_{"agreement"}, integrity_{"integrity"}, order_{"order"}, termination_{"termination"},
+      fresh_reads_{"fresh reads"};
 };
 
 }  // namespace conclave::trace

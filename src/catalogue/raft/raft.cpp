@@ -21,7 +21,7 @@ trace::LogMonitor::Summary quiet_run(std::uint32_t nodes, std::uint64_t seed, No
   options.delay.usual = {sim::Delay::Shape::fixed, 10, 10};
   options.script = sim::Script(20, {.what = sim::Action::What::wish, .at = {1}, .node = proposer});
   Setting setting = {.protocol = "raft", .members = entry.members(nodes), .seed = seed};
-  setting.parameters = {{"patience", "100000"}, {"heartbeat", "90000"}, {"batch", "64"}};
+  setting.parameters = {{"patience", "100000"}, {"heartbeat", "90000"}, {"batch", "64"}, {"extras", "1"}};
   trace::LogMonitor monitor;
   entry.simulate(options, setting, &monitor);
   return monitor.summary();
@@ -70,17 +70,26 @@ Entry raft() {
       .worlds = {"sim", "check"},
       .cost = "2(N-1) messages per command of the leader, and 3 more if another server proposed it",
       .properties = {"agreement", "integrity", "order", "termination", "election safety", "log matching",
-                     "leader completeness"},
+                     "leader completeness", "fresh reads"},
       .remark = "termination: with probability 1, once messages arrive and a majority stays up",
       .variants = {{"canonical", "whoever stands for election asks first whether it would be elected"},
                    {"no-pre-vote", "as in the paper of 2014: it does not ask, and may end a good term"}},
-      .parameters = {{"patience", "ticks for which a follower waits for a leader; 0: 40 or 120", "0", 0,
-                      1'000'000},
-                     {"heartbeat", "ticks between a leader's signs of life; 0: a third of that", "0", 0,
-                      1'000'000},
-                     {"batch", "entries in one message, at most; 0: 1, 2 or 64", "0", 0, 1'000'000}},
-      // Alone it would announce what its disk does not have yet.
-      .least_nodes = 2,
+      .parameters =
+          {{"patience", "ticks for which a follower waits for a leader; 0: 40 or 120", "0", 0, 1'000'000},
+           {"heartbeat", "ticks between a leader's signs of life; 0: a third of that", "0", 0, 1'000'000},
+           {"batch", "entries in one message, at most; 0: 1, 2 or 64", "0", 0, 1'000'000},
+           {"extras",
+            "what the paper's figure 2 does not have: reads, snapshots, changes of members, transfers "
+            "of the lead, more than one proposal at a time; 0: some, by the seed, 1: none, 2: all",
+            "0", 0, 2},
+           {"width", "proposals of a client under way; 0: by extras", "0", 0, 1'000},
+           {"reads", "a client reads after so many proposals; 0: by extras", "0", 0, 1'000'000},
+           {"snapshots", "a server saves its state after so many places; 0: by extras", "0", 0, 1'000'000},
+           {"changes", "a client has the voters changed after so many proposals; 0: by extras", "0", 0,
+            1'000'000},
+           {"transfers", "a client has somebody else lead after so many proposals; 0: by extras", "0", 0,
+            1'000'000}},
+      .least_nodes = 1,
       .most_nodes = 1'000,
       .monitor = log_monitor,
       .usual = usual,
@@ -94,6 +103,7 @@ Entry raft() {
     o.budget = {.crashes = 1, .recoveries = 1, .timeouts = 1};
     setting.variant = "no-pre-vote";
     setting.parameters["batch"] = "1";
+    setting.parameters["extras"] = "1";
     setting.parameters["patience"] = "120";
   };
   return entry;

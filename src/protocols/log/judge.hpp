@@ -1,7 +1,7 @@
 // What a replicated log promises, for the checker. The same properties as in the monitor of traces:
 //
-//   agreement    no two announcements of the same place differ, whoever makes them; Raft's state machine
-//                safety
+//   agreement    no two announcements of the same place differ, whoever makes them, and whoever gets a
+//                snapshot instead gets the state that the places lead to; Raft's state machine safety
 //   integrity    every command in the log was proposed before, and none has two places
 //   order        every node announces the places 1, 2, 3, … without a gap; one that comes back after a
 //                crash may begin again anywhere up to where it was
@@ -12,6 +12,10 @@
 // nodes may lead with ballots of the same round.
 //
 //   election safety  no two nodes take the lead in the same term
+//
+// and one for those that answer reads without an entry:
+//
+//   fresh reads  whoever may read has announced all that anybody had announced before it asked
 //
 // It does not remember who announced a place first, or who came to know what when: only what the log says.
 #pragma once
@@ -40,6 +44,7 @@ struct Judge {
     bool order = false;
     bool termination = false;
     bool election_safety = false;
+    bool fresh_reads = false;
     bool operator==(const Asked&) const = default;
   };
 
@@ -49,27 +54,34 @@ struct Judge {
   std::map<NodeId, std::uint64_t> announced = {};             // order: the last place of each
   NodeSet came_back = {};                                     // order: and have announced nothing since
   std::map<std::uint64_t, NodeId> leaders = {};               // election safety: by term
+  std::uint64_t farthest = 0;                                 // fresh reads: the last place that anybody has
+  std::map<NodeId, std::uint64_t> asked_at = {};              // fresh reads: … when this node asked
   bool any_command = false;                                   // in the log
   bool any_leader = false;
   std::vector<Wrong> complaints = {};
   bool operator==(const Judge&) const = default;
 
   static std::vector<std::string> properties() {
-    return {"agreement", "integrity", "order", "termination", "election safety"};
+    return {"agreement", "integrity", "order", "termination", "election safety", "fresh reads"};
   }
   static bool needs_past(const std::vector<std::string>&) { return false; }
-  static bool is_request(const Command&) { return true; }
+  static bool is_request(const Command& command) { return std::holds_alternative<Propose>(command); }
 
   static Judge start(const NodeSet&, const std::vector<std::string>& properties) {
     return {.asked = {.agreement = asks_for(properties, "agreement"),
                       .integrity = asks_for(properties, "integrity"),
                       .order = asks_for(properties, "order"),
                       .termination = asks_for(properties, "termination"),
-                      .election_safety = asks_for(properties, "election safety")}};
+                      .election_safety = asks_for(properties, "election safety"),
+                      .fresh_reads = asks_for(properties, "fresh reads")}};
   }
 
   void on_command(NodeId node, const Command& command, const Past&) {
-    if (asked.integrity) proposals[node].push_back(std::get<Propose>(command));
+    if (const auto* proposal = std::get_if<Propose>(&command)) {
+      if (asked.integrity) proposals[node].push_back(*proposal);
+    } else if (std::holds_alternative<Read>(command)) {
+      if (asked.fresh_reads) asked_at[node] = farthest;
+    }
   }
 
   void on_event(NodeId node, const Event& event) {
@@ -77,13 +89,18 @@ struct Judge {
       if (committed->entry) any_command = true;
       if (asked.order) keep_order(node, committed->index);
       if (asked.agreement || asked.integrity) place(node, *committed);
-    } else {
+      reach(committed->index);
+    } else if (const auto* leading = std::get_if<Leading>(&event)) {
       any_leader = true;
-      if (asked.election_safety) lead(node, std::get<Leading>(event).term);
+      if (asked.election_safety) lead(node, leading->term);
+    } else if (const auto* readable = std::get_if<Readable>(&event)) {
+      if (asked.fresh_reads) read(node, readable->index);
+    } else if (const auto* restored = std::get_if<Restored>(&event)) {
+      restore(node, *restored);
     }
   }
 
-  void on_crash(NodeId) {}
+  void on_crash(NodeId node) { asked_at.erase(node); }
   void on_recover(NodeId node) {
     if (asked.order) came_back.insert(node);
   }
@@ -94,7 +111,7 @@ struct Judge {
     if (!asked.termination) return {};
     std::vector<Wrong> wrongs;
     for (const Last<Client>& last : clients) {
-      if (last.up && last.client && last.client->waiting)
+      if (last.up && last.client && last.client->waiting())
         wrongs.push_back({"termination", in_words(last.node) + " proposed its command " +
                                              std::to_string(last.client->requests) +
                                              ", and never saw it in the log"});
@@ -112,6 +129,40 @@ struct Judge {
       complaints.push_back({"order", in_words(node) + " announced place " + std::to_string(index) +
                                          " after place " + std::to_string(last)});
     last = index;
+  }
+
+  void reach(std::uint64_t index) {
+    if (asked.fresh_reads) farthest = std::max(farthest, index);
+  }
+
+  void read(NodeId node, std::uint64_t index) {
+    const auto found = asked_at.find(node);
+    if (found == asked_at.end()) return;
+    if (index < found->second)
+      complaints.push_back({"fresh reads", in_words(node) + " reads at place " + std::to_string(index) +
+                                               ", and somebody had place " + std::to_string(found->second) +
+                                               " before it asked"});
+    asked_at.erase(found);
+  }
+
+  // The places may be known or not; if all are, the state must be theirs.
+  void restore(NodeId node, const Restored& restored) {
+    if (asked.order) {
+      announced[node] = restored.index;
+      came_back.erase(node);
+    }
+    reach(restored.index);
+    if (!asked.agreement) return;
+    Digest expected;
+    for (std::uint64_t i = 1; i <= restored.index; ++i) {
+      const auto found = places.find(i);
+      if (found == places.end()) return;
+      expected.apply({i, found->second});
+    }
+    if (Digest::load(restored.state) != expected)
+      complaints.push_back({"agreement", in_words(node) + " got a snapshot up to place " +
+                                             std::to_string(restored.index) +
+                                             " that is not what the places lead to"});
   }
 
   void place(NodeId node, const Committed& committed) {
@@ -132,7 +183,7 @@ struct Judge {
           {"integrity", in_words(entry) + " is at place " + std::to_string(index) + and_also});
     };
     const std::vector<Propose>& theirs = proposals[entry.client];
-    if (std::ranges::find(theirs, Propose{entry.serial, entry.value}) == theirs.end())
+    if (std::ranges::find(theirs, Propose{entry.serial, entry.value, entry.bytes}) == theirs.end())
       return complain(", and nobody proposed it");
     for (const auto& [other, content] : places) {
       if (other != index && content == entry) return complain(" and at place " + std::to_string(other));

@@ -39,7 +39,7 @@ TEST(LogJudge, IsContentWithOneLogOfWhatWasProposed) {
   }
   EXPECT_EQ(judge.seen(), 3u);
   EXPECT_TRUE(judge.wrong().empty());
-  const Spec::Client content{.self = p1, .requests = 1};
+  const Spec::Client content{.self = p1, .requests = 1, .answered = 1};
   const Last<Spec::Client> last[] = {{p1, true, &content}};
   EXPECT_TRUE(judge.at_end(last).empty());
 }
@@ -114,8 +114,8 @@ TEST(LogJudge, DoesNotLetWhoComesBackLeaveOutAPlace) {
 
 TEST(LogJudge, NoticesAProposalThatIsNeverCommitted) {
   const Judge judge = Judge::start(three, {"termination"});
-  const Spec::Client waits{.self = p1, .requests = 2, .waiting = true};
-  const Spec::Client content{.self = p2, .requests = 1};
+  const Spec::Client waits{.self = p1, .requests = 2, .answered = 1};
+  const Spec::Client content{.self = p2, .requests = 1, .answered = 1};
   const Last<Spec::Client> all_up[] = {{p1, true, &waits}, {p2, true, &content}};
   ASSERT_EQ(violated(judge.at_end(all_up)), Names{"termination"});
   EXPECT_EQ(judge.at_end(all_up)[0].why, "p1 proposed its command 2, and never saw it in the log");
@@ -135,7 +135,7 @@ TEST(LogJudge, NoticesTwoLeadersOfOneTerm) {
 }
 
 TEST(LogJudge, ComplainsOnlyOfWhatItWasAskedFor) {
-  const Spec::Client waits{.self = p1, .requests = 1, .waiting = true};
+  const Spec::Client waits{.self = p1, .requests = 1};
   const Last<Spec::Client> last[] = {{p1, true, &waits}};
   for (const std::string& property : Judge::properties()) {
     Judge judge = Judge::start(three, {property});

@@ -172,6 +172,11 @@ struct MultiPaxos {
     return node;
   }
 
+  // It keeps its whole log, its members and its leader.
+  template <class Other>
+  void on_command(Out& out, const Other&) {
+    out.note("not a thing that this algorithm does");
+  }
   void on_command(Out& out, const Propose& proposal) {
     wanted = Entry{self, proposal.serial, proposal.value};
     out.arm(Timer::retry, {{patience_ticks}, {2 * patience_ticks}});

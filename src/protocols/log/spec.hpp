@@ -1,13 +1,18 @@
 // A replicated log as its users see it: everybody may propose commands, and every node is told the same
 // sequence of them, one place after the other. One statement of the problem covers every algorithm of this
-// folder.
+// family. What only some of them can do (reads without an entry, snapshots, other members, another leader) is
+// asked of all; the others note that they cannot.
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <variant>
 
+#include "core/codec.hpp"
 #include "core/ensure.hpp"
 #include "core/node_id.hpp"
+#include "core/node_set.hpp"
+#include "core/payload.hpp"
 
 namespace conclave::log {
 
@@ -17,18 +22,47 @@ struct Entry {
   NodeId client = {};
   std::uint64_t serial = 0;  // from 1, growing
   std::uint64_t value = 0;
+  Payload bytes = {};  // what a state machine makes of it
   bool operator==(const Entry&) const = default;
 };
 
-// A client proposes one command at a time: the next only when it has seen the last one in the log.
 struct Propose {
   std::uint64_t serial = 0;
   std::uint64_t value = 0;
+  Payload bytes = {};
   bool operator==(const Propose&) const = default;
+};
+// Up to which place has the log to be known here, so that nothing committed before this question is missed?
+struct Read {
+  std::uint64_t serial = 0;
+  bool operator==(const Read&) const = default;
+};
+// The state after all that was announced is about to be saved …
+struct Capture {
+  bool operator==(const Capture&) const = default;
+};
+// … and is this: entries up to there are not needed any more.
+struct Compact {
+  Payload state = {};
+  bool operator==(const Compact&) const = default;
+};
+// Who decides from now on, and who only listens.
+struct Reconfigure {
+  NodeSet voters = {};
+  NodeSet learners = {};
+  bool operator==(const Reconfigure&) const = default;
+};
+struct Transfer {  // the lead
+  NodeId to = {};
+  bool operator==(const Transfer&) const = default;
+};
+struct Suspect {  // there is reason to believe that this node is down
+  NodeId node = {};
+  bool operator==(const Suspect&) const = default;
 };
 
 // The log has this at this place, for ever. Every node announces the places 1, 2, 3, … in this order, and
-// again from 1 after a crash.
+// again from 1, or from where its snapshot ends, after a crash.
 struct Committed {
   std::uint64_t index = 0;
   std::optional<Entry> entry = {};  // none: the place is void, or repeats a command of an earlier place
@@ -38,39 +72,155 @@ struct Leading {  // this node takes the lead
   std::uint64_t term = 0;
   bool operator==(const Leading&) const = default;
 };
+struct Readable {  // the answer to a Read, when everything up to there has been announced here
+  std::uint64_t serial = 0;
+  std::uint64_t index = 0;
+  bool operator==(const Readable&) const = default;
+};
+struct Restored {  // instead of the places up to there, the state that they lead to
+  std::uint64_t index = 0;
+  Payload state = {};
+  bool operator==(const Restored&) const = default;
+};
+
+struct Taken {  // our proposals up to this one are among those places; what came of them nobody here knows
+  std::uint64_t serial = 0;
+  bool operator==(const Taken&) const = default;
+};
+
+// The state machine of runs that have no other: it cannot tell two logs apart only if they are alike.
+struct Digest {
+  std::uint64_t sum = 0;
+  bool operator==(const Digest&) const = default;
+
+  void apply(const Committed& committed) {
+    sum = (sum ^ committed.index) * 0x9e3779b97f4a7c15u;
+    if (committed.entry)
+      sum = (sum ^ committed.entry->client.value ^ committed.entry->serial << 32) * 0xd6e8feb86659fd93u;
+  }
+  Payload save() const { return Payload(encode(*this)); }
+  static Digest load(const Payload& state) { return decode<Digest>(state.bytes()).value_or(Digest{}); }
+};
 
 struct Spec {
-  using Command = std::variant<Propose>;
-  using Event = std::variant<Committed, Leading>;
+  using Command = std::variant<Propose, Read, Capture, Compact, Reconfigure, Transfer, Suspect>;
+  using Event = std::variant<Committed, Leading, Readable, Restored, Taken>;
 
   struct Client {
+    // How it behaves. It may have chores beside its wishes, one after so many proposals of its own or places.
+    struct Habits {
+      std::uint32_t width = 1;           // proposals under way at most
+      std::uint32_t reads_every = 0;     // 0: never
+      std::uint32_t captures_every = 0;  // places of the log
+      std::uint32_t changes_every = 0;
+      std::uint32_t transfers_every = 0;
+      NodeSet everybody = {};  // who may be a member
+      bool operator==(const Habits&) const = default;
+    };
+
     NodeId self = {};
+    Habits habits = {};
     std::uint32_t wishes = 0;
     std::uint32_t requests = 0;  // proposals made so far; the serial number of the last
-    bool waiting = false;        // for it to be committed
+    std::uint32_t answered = 0;  // … of the last that was seen in the log
+    std::uint32_t reads = 0;     // questions asked so far, each after as many proposals
+    bool reading = false;
+    std::uint32_t changes = 0;
+    std::uint32_t transfers = 0;
+    // The machine.
+    std::uint64_t applied = 0;
+    Digest digest = {};
+    std::uint64_t captured = 0;           // the last place of the last snapshot
+    std::optional<Payload> capture = {};  // what is being saved
     bool operator==(const Client&) const = default;
 
     bool holding() const { return false; }
-    bool content() const { return !waiting && wishes == 0; }
-    std::optional<Command> next() const {
-      if (waiting || wishes == 0) return std::nullopt;
-      const std::uint64_t serial = requests + 1ull;
-      return Propose{serial, 1000ull * self.value + serial};
+    bool waiting() const { return answered < requests; }
+    bool content() const { return !waiting() && !reading && wishes == 0; }
+    // Whatever is to be done beside what it wishes for.
+    std::optional<Command> chore() const {
+      if (capture) return Compact{*capture};
+      if (due(habits.captures_every, applied, captured)) return Capture{};
+      if (!reading && due(habits.reads_every, requests, std::uint64_t{reads} * habits.reads_every))
+        return Read{reads + 1ull};
+      if (due(habits.changes_every, requests, std::uint64_t{changes} * habits.changes_every))
+        return other_members();
+      if (due(habits.transfers_every, requests, std::uint64_t{transfers} * habits.transfers_every))
+        return Transfer{other_leader()};
+      return std::nullopt;
     }
-    bool may(const Command&) const { return !waiting; }
+    std::optional<Command> next() const {
+      if (auto chores = chore()) return chores;
+      if (requests - answered >= habits.width || wishes == 0) return std::nullopt;
+      const std::uint64_t serial = requests + 1ull;
+      return Propose{serial, 1000ull * self.value + serial, {}};
+    }
+    bool may(const Command& command) const {
+      if (std::holds_alternative<Read>(command)) return !reading;
+      return !std::holds_alternative<Propose>(command) || requests - answered < habits.width;
+    }
     void wish() { ++wishes; }
     void issue(const Command& command) {
-      ensure(may(command), "a client proposes one command at a time");
-      waiting = true;
-      ++requests;
-      if (wishes > 0) --wishes;
+      ensure(may(command), "a client waits for its turn");
+      if (std::holds_alternative<Propose>(command)) {
+        ++requests;
+        if (wishes > 0) --wishes;
+      }
+      if (std::holds_alternative<Read>(command)) {
+        ++reads;
+        reading = true;
+      }
+      if (std::holds_alternative<Capture>(command)) {
+        capture = digest.save();
+        captured = applied;
+      }
+      if (std::holds_alternative<Compact>(command)) capture.reset();
+      if (std::holds_alternative<Reconfigure>(command)) ++changes;
+      if (std::holds_alternative<Transfer>(command)) ++transfers;
     }
-    // Nobody is left who waits for the proposal; the log may take it all the same.
-    void crash() { waiting = false; }
+    // Nobody is left who waits for the proposals; the log may take them all the same.
+    void crash() {
+      answered = requests;
+      reading = false;
+      applied = 0;
+      digest = {};
+      captured = 0;
+      capture.reset();
+    }
     void see(const Event& event) {
-      const auto* committed = std::get_if<Committed>(&event);
-      if (!committed || !committed->entry) return;
-      if (committed->entry->client == self && committed->entry->serial == requests) waiting = false;
+      if (const auto* committed = std::get_if<Committed>(&event)) {
+        applied = committed->index;
+        digest.apply(*committed);
+        if (committed->entry && committed->entry->client == self) see_answer(committed->entry->serial);
+      } else if (const auto* restored = std::get_if<Restored>(&event)) {
+        applied = captured = restored->index;
+        digest = Digest::load(restored->state);
+        capture.reset();
+      } else if (const auto* taken = std::get_if<Taken>(&event)) {
+        see_answer(taken->serial);
+      } else if (std::holds_alternative<Readable>(event)) {
+        reading = false;
+      }
+    }
+    void see_answer(std::uint64_t serial) {
+      if (serial > answered && serial <= requests) answered = static_cast<std::uint32_t>(serial);
+    }
+
+   private:
+    static bool due(std::uint64_t every, std::uint64_t done, std::uint64_t before) {
+      return every > 0 && done >= before + every;
+    }
+    // One after the other loses its vote; by whose wish is different each time.
+    Reconfigure other_members() const {
+      if (habits.everybody.size() < 3) return {.voters = habits.everybody};
+      const NodeId left_out = nth(self.value + changes);
+      return {.voters = habits.everybody.without(left_out), .learners = {left_out}};
+    }
+    NodeId other_leader() const { return nth(self.value + transfers + 1); }
+    NodeId nth(std::uint64_t n) const {
+      auto node = habits.everybody.begin();
+      for (n %= habits.everybody.size(); n > 0; --n) ++node;
+      return *node;
     }
   };
 };

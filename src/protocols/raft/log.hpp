@@ -117,6 +117,8 @@ struct Log {
   Position latest_within(Position limit) const {
     Index index = std::min(limit.index, last_index());
     while (index > base.index && *term_at(index) > limit.term) index = index - 1;
+    // The other log differs even where ours begins.
+    if (index == base.index && base.term > limit.term) return {{}, base.index - 1};
     return {term_at(index).value_or(Term{}), index};
   }
 
@@ -128,12 +130,17 @@ struct Log {
     entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(offset(index)) + 1);
     base = {*term, index};
   }
-  // A leader's snapshot ends there. What follows stays if it follows the same entry.
-  void install(Position snapshot) {
+  // A snapshot ends there. What follows stays if it follows the same entry, and then so do the entries after
+  // `new_base`, for those who are a little behind.
+  void install(Position snapshot, Position new_base) {
     if (snapshot.index <= base.index) return;
-    if (term_at(snapshot.index) == snapshot.term) return compact(snapshot.index);
+    if (term_at(snapshot.index) == snapshot.term) return compact(new_base.index);
     entries.clear();
-    base = snapshot;
+    base = new_base;
+  }
+  void cut_after(Index index) {
+    ensure(index >= base.index && index <= last_index(), "the log is cut where it is known");
+    entries.resize(index.value - base.index.value);
   }
 
  private:

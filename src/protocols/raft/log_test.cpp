@@ -135,17 +135,24 @@ TEST(RaftLog, TakesEntriesThatReachBackIntoItsSnapshot) {
 
 TEST(RaftLog, ALeadersSnapshotReplacesALogThatDisagrees) {
   auto log = log_of({1, 1, 1});
-  log.install({{2}, {2}});
+  log.install({{2}, {2}}, {{2}, {2}});
   EXPECT_EQ(log.last(), (Position{{2}, {2}}));
   EXPECT_TRUE(log.entries.empty());
 }
 
 TEST(RaftLog, ALeadersSnapshotLeavesWhatFollowsTheSameEntry) {
   auto log = log_of({1, 1, 1});
-  log.install({{1}, {2}});
+  log.install({{1}, {2}}, {{1}, {2}});
   EXPECT_EQ(terms_of(log), (Terms{1}));
-  log.install({{1}, {1}});
+  log.install({{1}, {1}}, {{1}, {1}});
   EXPECT_EQ(log.base.index, Index{2});
+}
+
+TEST(RaftLog, AnotherLogThatDiffersWhereOursBeginsAgreesOnlyBefore) {
+  Log<Plain> log = log_of({1, 2, 3, 3});
+  log.compact({3});
+  EXPECT_EQ(log.latest_within({{2}, {3}}).index, Index{2});
+  EXPECT_EQ(log.latest_within({{3}, {3}}).index, Index{3});
 }
 
 }  // namespace

@@ -28,6 +28,17 @@ TEST(RaftQuorum, WhileMembersChangeBothMajoritiesAreNeeded) {
   EXPECT_TRUE(joint.is_quorum({{2}, {3}, {4}}));
 }
 
+TEST(RaftQuorum, LearnersDoNotCountAndWhoLeavesStaysUntilTheChangeIsDone) {
+  const Configuration three = {.voters = {{1}, {2}, {3}}, .learners = {{4}}};
+  EXPECT_FALSE(three.is_quorum({{1}, {4}}));
+  EXPECT_TRUE(three.contains({4}));
+  EXPECT_FALSE(three.votes({4}));
+  const Configuration joint = three.joint_with({{1}, {2}, {4}}, {});
+  EXPECT_TRUE(joint.votes({3}));
+  EXPECT_EQ(joint.everybody(), NodeSet::range({1}, 4));
+  EXPECT_EQ(joint.final(), (Configuration{.voters = {{1}, {2}, {4}}}));
+}
+
 TEST(RaftQuorum, AnElectionIsLostOnceNoQuorumIsPossible) {
   const Configuration five = {.voters = NodeSet::range({1}, 5)};
   EXPECT_EQ(five.tally({{1}, {2}}, {{3}, {4}}), Tally::open);
@@ -39,15 +50,16 @@ TEST(RaftQuorum, AnElectionIsLostOnceNoQuorumIsPossible) {
 
 TEST(RaftQuorum, FindsTheIndexThatAMajorityHolds) {
   const Configuration five = {.voters = NodeSet::range({1}, 5)};
-  EXPECT_EQ(five.held_by_quorum({{{1}, {9}}, {{2}, {4}}, {{3}, {7}}}), Index{4});
-  EXPECT_EQ(five.held_by_quorum({{{1}, {9}}, {{2}, {4}}}), Index{0});
+  EXPECT_EQ(five.held_by_quorum(Matches{{{{1}, {9}}, {{2}, {4}}, {{3}, {7}}}}), Index{4});
+  EXPECT_EQ(five.held_by_quorum(Matches{{{{1}, {9}}, {{2}, {4}}}}), Index{0});
   const Configuration four = {.voters = NodeSet::range({1}, 4)};
-  EXPECT_EQ(four.held_by_quorum({{{1}, {9}}, {{2}, {4}}, {{3}, {7}}, {{4}, {1}}}), Index{4});
+  EXPECT_EQ(four.held_by_quorum(Matches{{{{1}, {9}}, {{2}, {4}}, {{3}, {7}}, {{4}, {1}}}}), Index{4});
 }
 
 TEST(RaftQuorum, WhileMembersChangeTheSlowerMajorityCounts) {
   const Configuration joint = {.voters = {{3}, {4}, {5}}, .outgoing = {{1}, {2}, {3}}};
-  EXPECT_EQ(joint.held_by_quorum({{{1}, {2}}, {{2}, {2}}, {{3}, {8}}, {{4}, {8}}, {{5}, {8}}}), Index{2});
+  EXPECT_EQ(joint.held_by_quorum(Matches{{{{1}, {2}}, {{2}, {2}}, {{3}, {8}}, {{4}, {8}}, {{5}, {8}}}}),
+            Index{2});
 }
 
 }  // namespace

@@ -6,13 +6,14 @@ namespace conclave::raft {
 namespace {
 
 using P = Raft;
+using conclave::log::Committed;
 using conclave::log::Leading;
 using conclave::log::Propose;
 
-P::Command command(std::uint32_t client, std::uint64_t serial = 1) {
-  return {{client}, serial, 1000ull * client + serial};
+Command command(std::uint32_t client, std::uint64_t serial = 1) {
+  return {{client}, serial, 1000ull * client + serial, {}};
 }
-P::Entry entry(std::uint64_t term, std::optional<P::Command> what = {}) { return {{term}, what}; }
+Entry entry(std::uint64_t term, std::optional<Command> what = {}) { return {{term}, what, {}}; }
 constexpr Position at(std::uint64_t term, std::uint64_t index) { return {{term}, {index}}; }
 
 struct Node {
@@ -22,18 +23,37 @@ struct Node {
       : node(P::start({id}, NodeSet::range({1}, count), setup, out)) {
     out.clear();
   }
+  // The disk takes no time.
+  template <class Step>
+  void take(Step&& step) {
+    out.clear();
+    step();
+    hear_of_writes(node, out);
+  }
   template <class M>
   void hear(std::uint32_t from, const M& message) {
-    out.clear();
-    node.on_message(out, {from}, message);
+    take([&] { node.on_message(out, {from}, message); });
   }
-  void propose(std::uint64_t serial) {
-    out.clear();
-    node.on_command(out, Propose{serial, 1000ull * node.self.value + serial});
+  template <class C>
+  void ask(const C& command) {
+    take([&] { node.on_command(out, command); });
   }
+  void propose(std::uint64_t serial) { ask(Propose{serial, 1000ull * node.self.value + serial, {}}); }
   void fire(P::Timer timer) {
-    out.clear();
-    node.on_timer(out, timer);
+    take([&] { node.on_timer(out, timer); });
+  }
+  std::optional<Ballot> written_ballot() const {
+    std::optional<Ballot> last;
+    for (const Write& write : out.writes) {
+      if (write.ballot) last = write.ballot;
+    }
+    return last;
+  }
+  Write::Tail written_tail() const {
+    for (const Write& write : out.writes) {
+      if (write.tail) return *write.tail;
+    }
+    return {};
   }
   void become_leader(std::uint32_t voter) {
     fire(P::Timer::election);
@@ -42,10 +62,16 @@ struct Node {
   void matched(std::uint32_t from, std::uint64_t index) {
     hear(from, AppendReply{.term = node.ballot.term, .matched = Index{index}});
   }
+  // Those that wait for the disk after those that do not.
+  std::vector<P::Out::Send> sends() const {
+    std::vector<P::Out::Send> all = out.early;
+    all.insert(all.end(), out.sends.begin(), out.sends.end());
+    return all;
+  }
   template <class M>
   std::vector<M> sent() const {
     std::vector<M> list;
-    for (const auto& send : out.sends) {
+    for (const auto& send : sends()) {
       if (const auto* message = std::get_if<M>(&send.message)) list.push_back(*message);
     }
     return list;
@@ -70,7 +96,7 @@ TEST(Raft, ALaterTermMakesAFollowerOfWhoeverHearsOfIt_5_1) {
   one.become_leader(2);
   one.hear(3, VoteReply{{7}, false});
   EXPECT_EQ(one.node.role, decltype(P::role)(P::Follower{}));
-  EXPECT_EQ(one.out.persisted->ballot, (Ballot{.term = {7}}));
+  EXPECT_EQ(one.written_ballot(), (Ballot{.term = {7}}));
   EXPECT_TRUE(one.waits_anew());
 }
 
@@ -89,7 +115,7 @@ TEST(Raft, WhoHearsOfNoLeaderStandsInTheNextTermAndVotesForItself_5_2) {
   Node two(2);
   two.fire(P::Timer::election);
   EXPECT_EQ(two.sent<RequestVote>(), (std::vector<RequestVote>(2, {{1}, at(0, 0)})));
-  EXPECT_EQ(two.out.persisted->ballot, (Ballot{{1}, NodeId{2}}));
+  EXPECT_EQ(two.written_ballot(), (Ballot{{1}, NodeId{2}}));
   EXPECT_TRUE(two.waits_anew());
 }
 
@@ -116,7 +142,7 @@ TEST(Raft, GivesOneVoteInATermAndWritesItDownFirst_5_2) {
   Node two(2);
   two.hear(3, RequestVote{{1}, at(0, 0)});
   EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{1}, true}}));
-  EXPECT_EQ(two.out.persisted->ballot, (Ballot{{1}, NodeId{3}}));
+  EXPECT_EQ(two.written_ballot(), (Ballot{{1}, NodeId{3}}));
   EXPECT_TRUE(two.waits_anew());
   two.hear(1, RequestVote{{1}, at(0, 0)});
   EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{1}, false}}));
@@ -142,14 +168,15 @@ TEST(Raft, ACommandOfTheLeaderTakesOneRoundTrip_5_3) {
   Node one(1);
   one.become_leader(2);
   one.matched(2, 1);
+  one.matched(3, 1);
   one.propose(1);
   const P::Append expected = {
       .term = {1}, .previous = at(1, 1), .entries = {entry(1, command(1))}, .committed = {1}};
   EXPECT_EQ(one.sent<P::Append>(), std::vector<P::Append>(2, expected));
-  EXPECT_EQ(one.out.persisted->log.last(), at(1, 2));
+  EXPECT_EQ(one.written_tail(), (Write::Tail{{1}, {entry(1, command(1))}}));
   one.matched(3, 2);
-  EXPECT_EQ(one.told<P::Committed>(), (std::vector<P::Committed>{{2, command(1)}}));
-  EXPECT_TRUE(one.out.sends.empty());
+  EXPECT_EQ(one.told<Committed>(), (std::vector<Committed>{{2, command(1)}}));
+  EXPECT_TRUE(one.sends().empty());
 }
 
 TEST(Raft, EntriesAreTakenOnlyWhereTheOneBeforeMatches_5_3) {
@@ -159,14 +186,14 @@ TEST(Raft, EntriesAreTakenOnlyWhereTheOneBeforeMatches_5_3) {
   EXPECT_TRUE(two.node.log.entries.empty());
   two.hear(1, P::Append{.term = {2}, .entries = {entry(1), entry(2)}});
   EXPECT_EQ(two.sent<AppendReply>()[0].matched, Index{2});
-  EXPECT_EQ(two.out.persisted->log.last(), at(2, 2));
+  EXPECT_EQ(two.written_tail(), (Write::Tail{{0}, {entry(1), entry(2)}}));
 }
 
 TEST(Raft, ALaterLeaderRemovesWhatConflicts_5_3) {
   Node two(2);
   two.hear(1, P::Append{.term = {1}, .entries = {entry(1), entry(1, command(1))}});
   two.hear(3, P::Append{.term = {2}, .previous = at(1, 1), .entries = {entry(2)}});
-  EXPECT_EQ(two.node.log.entries, (std::vector<P::Entry>{entry(1), entry(2)}));
+  EXPECT_EQ(two.node.log.entries, (std::vector<Entry>{entry(1), entry(2)}));
 }
 
 TEST(Raft, AnOldShortMessageRemovesNothing_5_3) {
@@ -194,6 +221,8 @@ TEST(Raft, ARefusedLeaderGoesBackToWhereTheLogsMayAgree_5_3) {
 TEST(Raft, AHeartbeatFindsOutWhatWasLost_5_3) {
   Node one(1);
   one.become_leader(2);
+  one.matched(2, 1);
+  one.matched(3, 1);
   one.propose(1);
   one.fire(P::Timer::heartbeat);
   const auto beats = one.sent<P::Append>();
@@ -201,14 +230,14 @@ TEST(Raft, AHeartbeatFindsOutWhatWasLost_5_3) {
   EXPECT_TRUE(beats[0].entries.empty());
   EXPECT_EQ(beats[0].previous, at(1, 2));
   one.hear(2, AppendReply{.term = {1}, .hint = at(0, 0)});
-  EXPECT_EQ(one.sent<P::Append>()[0].entries.size(), 2u);
+  EXPECT_EQ(one.sent<P::Append>()[0].entries.size(), 1u);
 }
 
 TEST(Raft, AFollowerCommitsNoFurtherThanTheMessageVerified_5_3) {
   Node two(2);
   two.hear(1, P::Append{.term = {1}, .entries = {entry(1), entry(1, command(1))}});
   two.hear(3, P::Append{.term = {2}, .previous = at(1, 1), .committed = {2}});
-  EXPECT_EQ(two.told<P::Committed>(), (std::vector<P::Committed>{{1, {}}}));
+  EXPECT_EQ(two.told<Committed>(), (std::vector<Committed>{{1, {}}}));
 }
 
 // Section 5.4: safety.
@@ -234,7 +263,7 @@ TEST(Raft, AnEntryOfAnEarlierTermIsCommittedOnlyWithOneOfThisTerm_5_4_2) {
   EXPECT_EQ(one.node.committed, Index{0});
   one.matched(2, 3);
   one.matched(3, 3);
-  EXPECT_EQ(one.told<P::Committed>(), (std::vector<P::Committed>{{1, {}}, {2, command(1)}, {3, {}}}));
+  EXPECT_EQ(one.told<Committed>(), (std::vector<Committed>{{1, {}}, {2, command(1)}, {3, {}}}));
 }
 
 TEST(Raft, WhatIsCommittedIsNeverRemoved_5_4_3) {
@@ -245,7 +274,7 @@ TEST(Raft, WhatIsCommittedIsNeverRemoved_5_4_3) {
 
 TEST(Raft, ComesBackWithItsTermItsVoteAndItsLog_5_5) {
   P::Out out;
-  const P::Durable durable = {{{4}, NodeId{3}}, {.entries = {entry(1), entry(4)}}};
+  const P::Durable durable = {.ballot = {{4}, NodeId{3}}, .log = {.entries = {entry(1), entry(4)}}};
   P node = P::recover({2}, NodeSet::range({1}, 3), {}, durable, out);
   EXPECT_EQ(node.committed, Index{0});
   node.on_message(out, {1}, RequestVote{{4}, at(4, 9)});
@@ -258,7 +287,7 @@ TEST(Raft, ComesBackWithItsTermItsVoteAndItsLog_5_5) {
 TEST(Raft, ALeaderBeginsWithAnEntryOfItsOwnTermAndTakesItsClientsCommandAlong_8) {
   Node one(1);
   one.propose(1);
-  EXPECT_TRUE(one.out.sends.empty());
+  EXPECT_TRUE(one.sends().empty());
   one.become_leader(2);
   const P::Append expected = {.term = {1}, .entries = {entry(1), entry(1, command(1))}};
   EXPECT_EQ(one.sent<P::Append>(), std::vector<P::Append>(2, expected));
@@ -268,30 +297,32 @@ TEST(Raft, AFollowerForwardsToTheLeaderAndRepeatsItself_8) {
   Node two(2);
   two.propose(1);
   two.hear(1, P::Append{.term = {1}});
-  EXPECT_EQ(two.sent<P::Forward>(), (std::vector<P::Forward>{{command(2)}}));
+  EXPECT_EQ(two.sent<P::Forward>(), (std::vector<P::Forward>{{1, {command(2)}}}));
   two.hear(1, P::Append{.term = {1}});
   EXPECT_TRUE(two.sent<P::Forward>().empty());
   two.fire(P::Timer::retry);
   EXPECT_EQ(two.sent<P::Forward>().size(), 1u);
   two.hear(1, P::Append{.term = {1}, .entries = {entry(1, command(2))}, .committed = {1}});
-  EXPECT_EQ(two.told<P::Committed>(), (std::vector<P::Committed>{{1, command(2)}}));
+  EXPECT_EQ(two.told<Committed>(), (std::vector<Committed>{{1, command(2)}}));
   two.fire(P::Timer::retry);
-  EXPECT_TRUE(two.out.sends.empty());
+  EXPECT_TRUE(two.sends().empty());
 }
 
 TEST(Raft, WhoProposedIsToldAtOnceAndARepetitionTakesNoPlace_8) {
   Node one(1);
   one.become_leader(2);
-  one.hear(2, P::Forward{command(2)});
+  one.matched(2, 1);
+  one.matched(3, 1);
+  one.hear(2, P::Forward{1, {command(2)}});
   EXPECT_EQ(one.sent<P::Append>().size(), 2u);
-  one.hear(2, P::Forward{command(2)});
-  EXPECT_TRUE(one.out.sends.empty());
+  one.hear(2, P::Forward{1, {command(2)}});
+  EXPECT_TRUE(one.sends().empty());
   one.matched(3, 2);
-  ASSERT_EQ(one.out.sends.size(), 1u);
-  EXPECT_EQ(one.out.sends[0].to, NodeId{2});
+  ASSERT_EQ(one.sends().size(), 1u);
+  EXPECT_EQ(one.sends()[0].to, NodeId{2});
   EXPECT_EQ(one.sent<P::Append>()[0].committed, Index{2});
-  one.hear(2, P::Forward{command(2)});
-  EXPECT_TRUE(one.out.sends.empty());
+  one.hear(2, P::Forward{1, {command(2)}});
+  EXPECT_TRUE(one.sends().empty());
 }
 
 TEST(Raft, ACommandThatIsInTheLogTwiceCountsOnce_8) {
@@ -299,8 +330,7 @@ TEST(Raft, ACommandThatIsInTheLogTwiceCountsOnce_8) {
   two.hear(1, P::Append{.term = {1},
                         .entries = {entry(1, command(3)), entry(1, command(3)), entry(1, command(3, 2))},
                         .committed = {3}});
-  EXPECT_EQ(two.told<P::Committed>(),
-            (std::vector<P::Committed>{{1, command(3)}, {2, {}}, {3, command(3, 2)}}));
+  EXPECT_EQ(two.told<Committed>(), (std::vector<Committed>{{1, command(3)}, {2, {}}, {3, command(3, 2)}}));
 }
 
 // Pre-vote: section 9.6 of the thesis.
@@ -332,6 +362,351 @@ TEST(RaftPreVote, NobodyEncouragesACandidateWhoseLogLacksSomething_9_6) {
   two.fire(P::Timer::election);
   two.hear(3, P::PreVote{{2}, at(0, 0)});
   EXPECT_FALSE(two.sent<P::PreVoteReply>()[0].granted);
+}
+
+// The disk: an entry counts as ours when our disk has it, and not before.
+
+TEST(RaftDisk, ALeaderSendsBeforeItsDiskHasWrittenAndCountsItselfAfter) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.matched(3, 1);
+  one.out.clear();
+  one.node.on_command(one.out, Propose{1, 1001, {}});
+  EXPECT_EQ(one.out.early.size(), 2u);
+  EXPECT_TRUE(one.out.sends.empty());
+  one.node.on_message(one.out, {2}, AppendReply{.term = {1}, .matched = Index{2}});
+  EXPECT_EQ(one.node.committed, Index{1}) << "one of three has it";
+  one.node.on_synced(one.out, P::mark(one.out.writes.back()));
+  EXPECT_EQ(one.node.committed, Index{2});
+}
+
+TEST(RaftDisk, AServerAloneCommitsOnlyWhatItsDiskHas) {
+  P::Out out;
+  P node = P::start({1}, {{1}}, {}, out);
+  node.on_timer(out, P::Timer::election);
+  ASSERT_TRUE(node.leads());
+  EXPECT_EQ(node.committed, Index{0});
+  node.on_synced(out, P::mark(out.writes.back()));
+  EXPECT_EQ(node.committed, Index{1});
+}
+
+TEST(RaftDisk, WhatAnEarlierTermWroteSaysNothingOfThisOne) {
+  P::Out out;
+  P node = P::start({1}, {{1}}, {}, out);
+  node.on_timer(out, P::Timer::election);
+  node.on_synced(out, Write::Mark{{0}, {1}});
+  EXPECT_EQ(node.committed, Index{0});
+}
+
+// Flow control.
+
+TEST(RaftFlow, AServerThatIsProbedGetsOneMessageUntilItAnswers) {
+  Node one(1);
+  one.become_leader(2);
+  one.propose(1);
+  EXPECT_TRUE(one.sends().empty());
+  one.matched(2, 1);
+  ASSERT_EQ(one.sends().size(), 1u);
+  EXPECT_EQ(one.sent<P::Append>()[0].entries.size(), 1u);
+}
+
+TEST(RaftFlow, BeyondTheBoundEntriesGatherAndGoTogether) {
+  Node one(1, 3, {.most_unanswered = 2, .pre_vote = false});
+  one.become_leader(2);
+  one.matched(2, 1);
+  std::size_t to_two = 0;
+  for (std::uint64_t serial = 1; serial <= 5; ++serial) {
+    one.propose(serial);
+    to_two += one.sends().size();
+  }
+  EXPECT_EQ(to_two, 2u);
+  one.matched(2, 2);
+  ASSERT_EQ(one.sent<P::Append>().size(), 1u);
+  EXPECT_EQ(one.sent<P::Append>()[0].entries.size(), 3u);
+}
+
+// Clients: exactly once, in order.
+
+TEST(RaftClients, ACommandWhosePredecessorWasLostWaitsForIt) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.hear(2, P::Forward{1, {command(2, 2)}});
+  EXPECT_EQ(one.node.log.last_index(), Index{1});
+  one.hear(2, P::Forward{1, {command(2, 1), command(2, 2)}});
+  EXPECT_EQ(one.node.log.last_index(), Index{3});
+}
+
+TEST(RaftClients, WhatAClientGaveUpLeavesAGap) {
+  Node one(1);
+  one.become_leader(2);
+  one.hear(2, P::Forward{7, {command(2, 7), command(2, 8)}});
+  EXPECT_EQ(one.node.log.last_index(), Index{3});
+}
+
+// Stepping down: thesis, 6.2.
+
+TEST(RaftQuorumCheck, ALeaderThatNobodyAnswersStepsDown_6_2) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.fire(P::Timer::quorum);
+  EXPECT_TRUE(one.node.leads());
+  one.fire(P::Timer::quorum);
+  EXPECT_FALSE(one.node.leads());
+  EXPECT_TRUE(one.waits_anew());
+}
+
+TEST(RaftQuorumCheck, ALeaderWhoseDiskStandsStillStepsDown_6_2) {
+  Node one(1);
+  one.become_leader(2);
+  one.out.clear();
+  one.node.on_command(one.out, Propose{1, 1001, {}});  // and the disk never has it
+  for (int look = 0; look < 2; ++look) {
+    one.node.on_message(one.out, {2}, AppendReply{.term = {1}, .matched = Index{2}});
+    EXPECT_TRUE(one.node.leads());
+    one.node.on_timer(one.out, P::Timer::quorum);
+  }
+  EXPECT_FALSE(one.node.leads());
+}
+
+TEST(RaftSuspicion, WhoeverComesFirstAsksAtOnceAndTheNextALittleLater) {
+  for (std::uint32_t id : {2u, 3u}) {
+    Node node(id, 3, {.stagger_ticks = 10});
+    node.hear(1, P::Append{.term = {1}});
+    node.ask(conclave::log::Suspect{{1}});
+    EXPECT_EQ(node.node.known_leader(), std::nullopt);
+    ASSERT_TRUE(node.waits_anew());
+    EXPECT_EQ(node.out.armed.back().after.max.count, id == 2 ? 0u : 10u);
+  }
+}
+
+// Transfer of the lead: thesis, 3.10.
+
+TEST(RaftTransfer, TheHeirStandsOnceItHasEverything_3_10) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.propose(1);
+  one.ask(conclave::log::Transfer{{2}});
+  EXPECT_TRUE(one.sent<P::TimeoutNow>().empty());
+  one.propose(2);
+  EXPECT_EQ(one.node.log.last_index(), Index{2}) << "takes nothing that the heir would have to fetch";
+  one.matched(2, 2);
+  EXPECT_EQ(one.sent<P::TimeoutNow>().size(), 1u);
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}});
+  two.hear(1, P::TimeoutNow{{1}});
+  EXPECT_EQ(two.sent<RequestVote>().size(), 2u);
+}
+
+TEST(RaftTransfer, IsGivenUpWhenTheHeirDoesNotStand_3_10) {
+  Node one(1);
+  one.become_leader(2);
+  one.ask(conclave::log::Transfer{{2}});
+  one.fire(P::Timer::transfer);
+  one.propose(1);
+  EXPECT_EQ(one.node.log.last_index(), Index{2});
+}
+
+// Members: thesis, 4.3.
+
+TEST(RaftMembers, AChangeNeedsBothMajoritiesAndThenFinishesItself_4_3) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Reconfigure{.voters = {{1}, {4}, {5}}});
+  EXPECT_TRUE(one.node.configuration.joint());
+  EXPECT_EQ(one.node.configuration.everybody(), NodeSet::range({1}, 5));
+  one.matched(4, 2);
+  EXPECT_EQ(one.node.committed, Index{1}) << "the old majority has not agreed";
+  one.matched(2, 2);
+  EXPECT_EQ(one.node.committed, Index{2});
+  EXPECT_EQ(one.node.configuration, (Configuration{.voters = {{1}, {4}, {5}}}));
+  one.matched(4, 3);
+  EXPECT_EQ(one.node.committed, Index{3});
+  EXPECT_TRUE(one.node.leads());
+}
+
+TEST(RaftMembers, OneChangeAtATimeAndNoneBeforeTheTermHasBegun_4_3) {
+  Node one(1);
+  one.become_leader(2);
+  one.ask(conclave::log::Reconfigure{.voters = {{1}, {2}}});
+  EXPECT_FALSE(one.node.configuration.joint());
+  one.matched(2, 1);
+  one.ask(conclave::log::Reconfigure{.voters = {{1}, {2}}});
+  EXPECT_TRUE(one.node.configuration.joint());
+  one.ask(conclave::log::Reconfigure{.voters = {{1}}});
+  EXPECT_EQ(one.node.log.last_index(), Index{2});
+}
+
+TEST(RaftMembers, ALeaderThatIsNoMemberAnyMoreLeadsUntilThatIsCommitted_4_3) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Reconfigure{.voters = {{2}, {3}}});
+  one.matched(2, 2);
+  one.matched(3, 2);
+  EXPECT_TRUE(one.node.leads());
+  one.matched(2, 3);
+  EXPECT_TRUE(one.node.leads());
+  one.matched(3, 3);
+  EXPECT_FALSE(one.node.leads());
+  one.fire(P::Timer::election);
+  EXPECT_TRUE(one.sends().empty()) << "who has no vote does not stand";
+}
+
+TEST(RaftMembers, AChangeThatIsRemovedFromTheLogNeverWas_4_3) {
+  Node two(2);
+  const Configuration before = two.node.configuration;
+  const Configuration joint = before.joint_with({{2}, {3}}, {});
+  two.hear(1, P::Append{.term = {1}, .entries = {{{1}, {}, joint}}});
+  EXPECT_EQ(two.node.configuration, joint);
+  two.hear(3, P::Append{.term = {2}, .entries = {entry(2)}});
+  EXPECT_EQ(two.node.configuration, before);
+}
+
+TEST(RaftMembers, WhoAloneHasTheEntryThatTakesItsVoteStandsOnceMore_4_2_2) {
+  Node one(1);
+  const Configuration joint = one.node.configuration.joint_with({{2}, {3}}, {});
+  one.hear(2,
+           P::Append{.term = {1}, .entries = {{{1}, {}, joint}, {{1}, {}, joint.final()}}, .committed = {1}});
+  one.fire(P::Timer::election);
+  EXPECT_EQ(one.sent<RequestVote>().size(), 2u);
+  one.hear(2, VoteReply{{2}, true});
+  EXPECT_FALSE(one.node.leads()) << "its own vote does not count";
+  one.hear(3, VoteReply{{2}, true});
+  EXPECT_TRUE(one.node.leads());
+}
+
+// Reads: thesis, 6.4.
+
+TEST(RaftReads, AReadWaitsForARoundThatBeganAfterIt_6_4) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Read{1});
+  EXPECT_TRUE(one.told<conclave::log::Readable>().empty());
+  one.ask(conclave::log::Read{2});
+  one.hear(2, AppendReply{.term = {1}, .matched = Index{1}, .round = 0});
+  EXPECT_TRUE(one.told<conclave::log::Readable>().empty()) << "an answer from before the question";
+  one.hear(2, AppendReply{.term = {1}, .matched = Index{1}, .round = 1});
+  EXPECT_EQ(one.told<conclave::log::Readable>(), (std::vector<conclave::log::Readable>{{1, 1}}));
+  one.hear(3, AppendReply{.term = {1}, .matched = Index{1}, .round = 2});
+  EXPECT_EQ(one.told<conclave::log::Readable>(), (std::vector<conclave::log::Readable>{{2, 1}}));
+}
+
+TEST(RaftReads, AFollowerAsksTheLeaderAndCatchesUpFirst_6_4) {
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}});
+  two.ask(conclave::log::Read{1});
+  EXPECT_EQ(two.sent<P::AskIndex>(), (std::vector<P::AskIndex>{{1}}));
+  two.hear(1, P::IndexReply{1, {1}});
+  EXPECT_TRUE(two.told<conclave::log::Readable>().empty());
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1)}, .committed = {1}});
+  EXPECT_EQ(two.told<conclave::log::Readable>(), (std::vector<conclave::log::Readable>{{1, 1}}));
+}
+
+TEST(RaftReads, BeforeItsFirstEntryIsCommittedALeaderAnswersNothing_6_4) {
+  Node one(1);
+  one.become_leader(2);
+  one.ask(conclave::log::Read{1});
+  one.hear(2, AppendReply{.term = {1}, .hint = at(0, 0), .round = 1});
+  EXPECT_TRUE(one.told<conclave::log::Readable>().empty());
+  one.matched(2, 1);
+  EXPECT_EQ(one.told<conclave::log::Readable>().size(), 1u);
+}
+
+// Snapshots: section 7.
+
+Payload bytes(std::initializer_list<std::uint8_t> list) { return Payload(std::vector(list)); }
+
+TEST(RaftSnapshots, ReplaceTheLogAndKeepWhatFollows_7) {
+  Node one(1, 3, {.keep_entries = 1, .pre_vote = false});
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.propose(1);
+  one.matched(2, 2);
+  one.ask(conclave::log::Capture{});
+  one.propose(2);
+  one.matched(2, 3);
+  one.ask(conclave::log::Compact{bytes({7})});
+  EXPECT_EQ(one.node.log.base, at(1, 1)) << "one entry before its end is kept";
+  EXPECT_EQ(one.node.snapshot->last, at(1, 2));
+  EXPECT_TRUE(one.node.snapshot->sessions.applied({1}, 1));
+  EXPECT_FALSE(one.node.snapshot->sessions.applied({1}, 2));
+  ASSERT_EQ(one.out.writes.size(), 1u);
+  EXPECT_EQ(one.out.writes[0].snapshot, one.node.snapshot);
+}
+
+TEST(RaftSnapshots, GoInPartsToWhoNeedsWhatTheLogNoLongerHas_7) {
+  Node one(1, 3, {.part_bytes = 2, .pre_vote = false});
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Capture{});
+  one.ask(conclave::log::Compact{bytes({7, 8, 9})});
+  one.hear(3, AppendReply{.term = {1}, .hint = at(0, 0)});
+  auto parts = one.sent<P::InstallSnapshot>();
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].part, bytes({7, 8}));
+  Node three(3);
+  three.hear(1, parts[0]);
+  ASSERT_EQ(three.sent<P::SnapshotReply>(), (std::vector<P::SnapshotReply>{{{1}, {1}, 2}}));
+  one.hear(3, three.sent<P::SnapshotReply>()[0]);
+  parts = one.sent<P::InstallSnapshot>();
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].offset, 2u);
+  three.hear(1, parts[0]);
+  EXPECT_EQ(three.told<conclave::log::Restored>(),
+            (std::vector<conclave::log::Restored>{{1, bytes({7, 8, 9})}}));
+  EXPECT_EQ(three.node.committed, Index{1});
+  EXPECT_EQ(three.node.log.base, at(1, 1));
+  one.hear(3, three.sent<AppendReply>()[0]);
+  one.propose(1);
+  EXPECT_EQ(one.sent<P::Append>().size(), 2u);
+}
+
+TEST(RaftSnapshots, APartThatWasLostIsSentAgainAndOneThatCameTwiceAsksForNothing_7) {
+  Node one(1, 3, {.part_bytes = 1, .pre_vote = false});
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Capture{});
+  one.ask(conclave::log::Compact{bytes({7, 8, 9})});
+  one.hear(3, AppendReply{.term = {1}, .hint = at(0, 0)});
+  one.hear(3, P::SnapshotReply{{1}, {1}, 1});
+  EXPECT_EQ(one.sent<P::InstallSnapshot>().size(), 1u);
+  one.hear(3, P::SnapshotReply{{1}, {1}, 1});
+  EXPECT_TRUE(one.sends().empty());
+  one.fire(P::Timer::heartbeat);
+  ASSERT_EQ(one.sent<P::InstallSnapshot>().size(), 1u);
+  EXPECT_EQ(one.sent<P::InstallSnapshot>()[0].offset, 1u);
+}
+
+TEST(RaftSnapshots, WhatIsLeftOfOlderWritesMayBeginBeforeTheSnapshotEnds_7) {
+  P::Durable disk;
+  disk.take({.snapshot = Snapshot{.last = at(1, 4)}, .base = at(1, 2)});
+  disk.take({.tail = Write::Tail{{0}, {entry(1), entry(1), entry(1)}}});
+  EXPECT_EQ(disk.log.last(), at(1, 3));
+  disk.take({.tail = Write::Tail{{3}, {entry(1), entry(2)}}});
+  EXPECT_EQ(disk.log.last(), at(2, 5));
+  disk.take({.tail = Write::Tail{{0}, {entry(1)}}});
+  EXPECT_EQ(disk.log.last(), at(2, 5)) << "all of that has been replaced";
+}
+
+TEST(RaftSnapshots, AServerComesBackWithItsSnapshotAndWhatFollows_7) {
+  P::Durable disk;
+  disk.take(
+      {.ballot = Ballot{{2}, {}}, .tail = Write::Tail{{0}, {entry(1), entry(1, command(3)), entry(2)}}});
+  disk.take(
+      {.snapshot = Snapshot{.last = at(1, 2), .configuration = {.voters = {{2}, {3}}}, .state = bytes({5})},
+       .base = at(1, 2)});
+  P::Out out;
+  const P node = P::recover({2}, NodeSet::range({1}, 3), {}, disk, out);
+  EXPECT_EQ(node.committed, Index{2});
+  EXPECT_EQ(node.log.last(), at(2, 3));
+  EXPECT_EQ(node.configuration.voters, (NodeSet{{2}, {3}}));
+  EXPECT_EQ(std::get<conclave::log::Restored>(out.events.at(0)), (conclave::log::Restored{2, bytes({5})}));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 //           the leader must not conclude from its own log what they refer to; and, on a refusal, where the
 //           logs may agree.
 #pragma once
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -21,6 +20,7 @@ struct AppendEntries {
   Position previous = {};  // of the entry before those sent
   std::vector<E> entries = {};
   Index committed = {};
+  std::uint64_t round = 0;  // the last that the leader began, to learn whether it still leads
   bool operator==(const AppendEntries&) const = default;
 };
 
@@ -28,6 +28,7 @@ struct AppendReply {
   Term term = {};
   std::optional<Index> matched = {};  // up to where the logs agree for certain; none: refused
   Position hint = {};                 // on a refusal for mismatch: the logs do not agree after this
+  std::uint64_t round = 0;            // of the message that is answered
   bool operator==(const AppendReply&) const = default;
 };
 
@@ -49,7 +50,7 @@ AppendReply take_entries(Ballot& ballot, Log<E>& log, Index& committed, const Ap
 // of those.
 template <HasTerm E>
 Index advance_commit(Index committed, Term term, const Log<E>& log, const Configuration& configuration,
-                     const std::map<NodeId, Index>& match) {
+                     const TellsIndex auto& match) {
   const Index held = configuration.held_by_quorum(match);
   return held > committed && log.term_at(held) == term ? held : committed;
 }

@@ -61,13 +61,15 @@ TEST(RaftReplication, ARefusalSaysWhereTheLogsMayAgree) {
 TEST(RaftReplication, AnEntryOfAnEarlierTermIsNotCommittedByCounting) {
   const Configuration five = {.voters = NodeSet::range({1}, 5)};
   const auto log = log_of({1, 2, 4});
-  EXPECT_EQ(advance_commit({1}, {4}, log, five, {{{1}, {3}}, {{2}, {2}}, {{3}, {2}}, {{4}, {1}}}), Index{1});
-  EXPECT_EQ(advance_commit({1}, {4}, log, five, {{{1}, {3}}, {{2}, {3}}, {{3}, {3}}, {{4}, {1}}}), Index{3});
+  EXPECT_EQ(advance_commit({1}, {4}, log, five, Matches{{{{1}, {3}}, {{2}, {2}}, {{3}, {2}}, {{4}, {1}}}}),
+            Index{1});
+  EXPECT_EQ(advance_commit({1}, {4}, log, five, Matches{{{{1}, {3}}, {{2}, {3}}, {{3}, {3}}, {{4}, {1}}}}),
+            Index{3});
 }
 
 TEST(RaftReplication, TheCommitNeverGoesBack) {
   const Configuration three = {.voters = NodeSet::range({1}, 3)};
-  EXPECT_EQ(advance_commit({2}, {1}, log_of({1, 1}), three, {{{1}, {2}}}), Index{2});
+  EXPECT_EQ(advance_commit({2}, {1}, log_of({1, 1}), three, Matches{{{{1}, {2}}}}), Index{2});
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// What a server keeps on its disk, and how a step changes that. The whole log would be too much to write with
+// every entry, so a step says only what is new.
+#pragma once
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/boxed.hpp"
+#include "protocols/raft/entry.hpp"
+#include "protocols/raft/voting.hpp"
+
+namespace conclave::raft {
+
+struct Write {
+  // Where the server stood: once this write is on disk, so is the log up to there, as it was in that term.
+  struct Mark {
+    Term term = {};
+    Index end = {};
+    bool operator==(const Mark&) const = default;
+  };
+  // What follows `previous` is now this and nothing else.
+  struct Tail {
+    Index previous = {};
+    std::vector<Entry> entries = {};
+    bool operator==(const Tail&) const = default;
+  };
+  Mark mark = {};
+  std::optional<Ballot> ballot = {};
+  Boxed<Snapshot> snapshot = {};
+  Position base = {};  // with a snapshot: entries up to there are not needed any more
+  std::optional<Tail> tail = {};
+  bool operator==(const Write&) const = default;
+};
+
+struct Durable {
+  Ballot ballot = {};
+  Boxed<Snapshot> snapshot = {};
+  Log<Entry> log = {};
+  bool operator==(const Durable&) const = default;
+
+  void take(Write write) {
+    if (write.ballot) ballot = *write.ballot;
+    if (write.snapshot) {
+      log.install(write.snapshot->last, write.base);
+      snapshot = std::move(write.snapshot);
+    }
+    if (write.tail) take(std::move(*write.tail));
+  }
+
+ private:
+  // Where older writes are gone because a snapshot has replaced what they said, the oldest that is left may
+  // begin with entries that the snapshot has replaced too.
+  void take(Write::Tail tail) {
+    const Index from = std::max(tail.previous, log.base.index);
+    const std::uint64_t replaced = from.value - tail.previous.value;
+    if (replaced > tail.entries.size()) return;
+    log.cut_after(from);
+    for (Entry& entry : std::span(tail.entries).subspan(replaced)) log.append(std::move(entry));
+  }
+};
+
+}  // namespace conclave::raft
