@@ -14,6 +14,7 @@ declare -A may_include=(
   [check]="core trace"
   [live]="core trace"
   [rpc]="core"
+  [storage]="core"
   [client]="core rpc"
   [desk]="core live rpc"
   [catalogue]="core protocols trace sim check graph causality live"

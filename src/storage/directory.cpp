@@ -1,0 +1,230 @@
+#include "storage/directory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "core/ensure.hpp"
+#include "storage/crc32c.hpp"
+
+namespace conclave::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* version_file = "VERSION";
+constexpr const char* version_draft = "VERSION.new";
+constexpr const char* lock_file = "LOCK";
+constexpr const char* reserve_file = "RESERVE";
+
+std::unexpected<Failure> refuse(FailureKind kind, std::string text) {
+  return std::unexpected(Failure{.kind = kind, .text = std::move(text)});
+}
+
+Result<std::string> read_small(const std::string& path) {
+  auto file = File::open(path, O_RDONLY);
+  if (!file) return std::unexpected(file.error());
+  std::string text(4096, '\0');
+  const auto got = file->read_at(0, std::as_writable_bytes(std::span(text)));
+  if (!got) return std::unexpected(got.error());
+  text.resize(*got);
+  return text;
+}
+
+std::uint32_t sum_of(const std::string& text) { return crc32c(std::as_bytes(std::span(text))); }
+
+Result<std::uint64_t> draw_id(const std::string& path) {
+  std::uint64_t id = 0;
+  if (::getrandom(&id, sizeof id, 0) != sizeof id)
+    return std::unexpected(system_failure("draw a random number for", path, errno));
+  return id;
+}
+
+// The first line is for every version to come; the rest is this version's.
+std::string first_line(unsigned version) { return fmt::format("conclave data, format {}\n", version); }
+
+std::string version_text(std::uint64_t id, const std::string& stamp) {
+  const std::string body =
+      first_line(format_version) + fmt::format("directory {:016x}\nstamp {}\n", id, stamp);
+  return body + fmt::format("crc32c {:08x}\n", sum_of(body));
+}
+
+// A directory that was begun and never finished holds nothing but these.
+bool is_ours_unfinished(const std::string& name) {
+  return name == lock_file || name == version_draft || name == "lost+found";
+}
+
+Result<bool> has_version(const std::string& path) {
+  std::error_code error;
+  bool found = false;
+  for (const auto& entry : fs::directory_iterator(path, error))
+    found |= entry.path().filename() == version_file;
+  if (error) return std::unexpected(system_failure("list", path, error.value()));
+  if (found) return true;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_ours_unfinished(name)) continue;
+    return refuse(
+        FailureKind::wrong_version,
+        fmt::format("{} is not a data directory: it has no {} but holds {}; choose an empty or a new "
+                    "directory",
+                    path, version_file, name));
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Directory>> Directory::open(const std::string& path, DirectoryOptions options) {
+  ensure(options.stamp.size() <= most_stamp_bytes && options.stamp.find('\n') == std::string::npos,
+         "a stamp is one short line");
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error) return std::unexpected(system_failure("make the directory", path, error.value()));
+  if (made) {
+    const fs::path above = fs::absolute(path).lexically_normal().parent_path();
+    if (auto done = sync_directory(above.string()); !done) return std::unexpected(done.error());
+  }
+  auto finished = has_version(path);
+  if (!finished) return std::unexpected(finished.error());
+
+  std::unique_ptr<Directory> directory(new Directory(path));
+  if (auto done = directory->lock(); !done) return std::unexpected(done.error());
+  finished = has_version(path);  // whoever had the lock may have finished it
+  if (!finished) return std::unexpected(finished.error());
+  auto done = *finished ? directory->read_version(options.stamp) : directory->make(options.stamp);
+  if (!done) return std::unexpected(done.error());
+  directory->reserve_bytes_ = options.reserve_bytes;
+  if (done = directory->take_reserve(); !done) return std::unexpected(done.error());
+  return directory;
+}
+
+Result<void> Directory::lock() {
+  auto opened = File::open(file(lock_file), O_RDWR | O_CREAT);
+  if (!opened) return std::unexpected(opened.error());
+  lock_ = std::move(*opened);
+  if (::flock(lock_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return std::unexpected(system_failure("lock", lock_.path(), errno));
+    std::string holder = read_small(lock_.path()).value_or("");
+    holder.erase(std::find_if_not(holder.begin(), holder.end(), [](char c) { return c >= '0' && c <= '9'; }),
+                 holder.end());
+    return refuse(FailureKind::in_use,
+                  fmt::format("{} is in use by {}; stop it, or choose another directory", path_,
+                              holder.empty() ? "another process" : "process " + holder));
+  }
+  const std::string self = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(lock_.descriptor(), 0) != 0)
+    return std::unexpected(system_failure("shorten", lock_.path(), errno));
+  // The name of the holder is a courtesy: a full disk is no reason to refuse.
+  if (auto done = lock_.write_at(0, std::as_bytes(std::span(self)));
+      !done && done.error().kind != FailureKind::no_space)
+    return done;
+  return {};
+}
+
+Result<void> Directory::make(const std::string& stamp) {
+  const auto id = draw_id(path_);
+  if (!id) return std::unexpected(id.error());
+  auto draft = File::open(file(version_draft), O_WRONLY | O_CREAT | O_TRUNC);
+  if (!draft) return std::unexpected(draft.error());
+  const std::string text = version_text(*id, stamp);
+  if (auto done = draft->write_at(0, std::as_bytes(std::span(text))); !done) return done;
+  if (auto done = draft->sync(); !done) return done;
+  if (auto done = rename(version_draft, version_file); !done) return done;
+  id_ = *id;
+  stamp_ = stamp;
+  is_new_ = true;
+  return {};
+}
+
+Result<void> Directory::read_version(const std::string& stamp) {
+  const std::string path = file(version_file);
+  const auto text = read_small(path);
+  if (!text) return std::unexpected(text.error());
+  unsigned version = 0;
+  if (std::sscanf(text->c_str(), "conclave data, format %u\n", &version) == 1 && version != format_version)
+    return refuse(
+        FailureKind::wrong_version,
+        fmt::format("{}: format {}, but this program reads format {}; start the program that wrote it", path,
+                    version, format_version));
+  unsigned long long id = 0;
+  const std::size_t begin = text->find("\nstamp ");
+  const std::size_t end = begin == std::string::npos ? begin : text->find('\n', begin + 1);
+  if (end != std::string::npos &&
+      std::sscanf(text->c_str() + first_line(format_version).size(), "directory %16llx\n", &id) == 1)
+    stamp_ = text->substr(begin + 7, end - begin - 7);
+  id_ = id;
+  if (*text != version_text(id_, stamp_))
+    return refuse(
+        FailureKind::damaged,
+        fmt::format("{} is damaged; restore it from a backup, or remove {} and let the member join anew",
+                    path, path_));
+  if (!stamp.empty() && stamp != stamp_)
+    return refuse(
+        FailureKind::wrong_stamp,
+        fmt::format("{} belongs to \"{}\", not to \"{}\"; choose another directory", path_, stamp_, stamp));
+  return {};
+}
+
+Result<std::vector<std::string>> Directory::names_with(const std::string& prefix) const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path_, error))
+    if (std::string name = entry.path().filename().string(); name.starts_with(prefix))
+      names.push_back(std::move(name));
+  if (error) return std::unexpected(system_failure("list", path_, error.value()));
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<void> Directory::rename(const std::string& from, const std::string& to) const {
+  if (::rename(file(from).c_str(), file(to).c_str()) != 0)
+    return std::unexpected(system_failure("rename to " + to, file(from), errno));
+  return sync_directory(path_);
+}
+
+Result<void> Directory::remove(const std::string& name) const {
+  if (::unlink(file(name).c_str()) != 0) {
+    if (errno == ENOENT) return {};
+    return std::unexpected(system_failure("remove", file(name), errno));
+  }
+  return sync_directory(path_);
+}
+
+Result<void> Directory::release_reserve() {
+  has_reserve_ = false;
+  return remove(reserve_file);
+}
+
+Result<void> Directory::take_reserve() {
+  if (reserve_bytes_ == 0) return release_reserve();
+  auto reserve = File::open(file(reserve_file), O_WRONLY | O_CREAT);
+  if (!reserve) return std::unexpected(reserve.error());
+  // Blocks that belong to the file, whatever they hold: nobody reads it.
+  const int error = ::posix_fallocate(reserve->descriptor(), 0, static_cast<off_t>(reserve_bytes_));
+  if (error != 0) {
+    ::unlink(reserve->path().c_str());
+    Failure failure = system_failure("keep space back in", reserve->path(), error);
+    failure.text += fmt::format(" ({} bytes are needed)", reserve_bytes_);
+    return std::unexpected(std::move(failure));
+  }
+  has_reserve_ = true;
+  return {};
+}
+
+Result<std::uint64_t> Directory::free_bytes() const {
+  struct statvfs about = {};
+  if (::statvfs(path_.c_str(), &about) != 0) return std::unexpected(system_failure("look at", path_, errno));
+  return std::uint64_t{about.f_bavail} * about.f_frsize;
+}
+
+}  // namespace conclave::storage

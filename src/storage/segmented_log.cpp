@@ -1,0 +1,259 @@
+#include "storage/segmented_log.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "core/ensure.hpp"
+
+namespace conclave::storage {
+namespace {
+
+constexpr std::string_view log_prefix = "log-";
+constexpr std::uint64_t most_growth = 4;  // segments may have so many times their size before anybody waits
+
+std::unexpected<Failure> damaged(const Directory& directory, const std::string& path, std::uint64_t offset,
+                                 const std::string& what) {
+  return std::unexpected(Failure{
+      .kind = FailureKind::damaged,
+      .text =
+          fmt::format("{} is damaged at byte {}: {}. Nothing was changed. Restore {} from a backup of this "
+                      "member, or remove it and let the member join anew",
+                      path, offset, what, directory.path())});
+}
+
+// The segments there are, ascending and without gaps.
+Result<std::vector<std::uint64_t>> find_segments(const Directory& directory) {
+  const auto names = directory.names_with(std::string(log_prefix));
+  if (!names) return std::unexpected(names.error());
+  std::vector<std::uint64_t> sequences;
+  for (const std::string& name : *names) {
+    std::uint64_t sequence = 0;
+    std::from_chars(name.data() + log_prefix.size(), name.data() + name.size(), sequence, 16);
+    if (segment_name(sequence) != name) continue;  // somebody's copy
+    if (!sequences.empty() && sequence != sequences.back() + 1)
+      return damaged(directory, directory.file(segment_name(sequences.back() + 1)), 0, "the file is missing");
+    sequences.push_back(sequence);
+  }
+  return sequences;
+}
+
+// A snapshot without a log: somebody removed it, and with it what this member has promised.
+Result<void> check_fresh(const Directory& directory) {
+  const auto names = directory.names_with("snapshot-");
+  if (!names) return std::unexpected(names.error());
+  if (names->empty()) return {};
+  return damaged(directory, directory.file(segment_name(1)), 0,
+                 "there is no segment of the log, but " + names->front());
+}
+
+Result<void> read_whole(const File& file, std::vector<std::byte>& into) {
+  const auto size = file.size();
+  if (!size) return std::unexpected(size.error());
+  into.resize(*size);
+  const auto got = file.read_at(0, into);
+  if (!got) return std::unexpected(got.error());
+  into.resize(*got);
+  return {};
+}
+
+// What must hold for a segment that is not the last: the next one was begun, so all of it was durable.
+Result<void> check_complete(const Directory& directory, const std::string& path, const Scan& scan) {
+  if (scan.remains != 0)
+    return damaged(
+        directory, path, scan.end,
+        fmt::format("a record is not what was written, but byte {} and the next segment prove that "
+                    "it was durable",
+                    scan.remains));
+  if (!scan.batch_ended)
+    return damaged(directory, path, scan.end, "a batch has no end, although a later segment was begun");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SegmentedLog>> SegmentedLog::open(const Directory& directory, LogOptions options,
+                                                         const Visitor& visit) {
+  ensure(options.first_segment_bytes > segment_head_bytes && options.segment_bytes > segment_head_bytes,
+         "a segment is larger than its head");
+  const auto sequences = find_segments(directory);
+  if (!sequences) return std::unexpected(sequences.error());
+  std::unique_ptr<SegmentedLog> log(new SegmentedLog(directory, options));
+  auto done = sequences->empty() ? log->begin_first() : log->replay(*sequences, visit);
+  if (!done) return std::unexpected(done.error());
+  log->supply_.start();
+  log->supply_.want(log->current_.sequence + 1);
+  return log;
+}
+
+Result<void> SegmentedLog::begin_first() {
+  if (auto done = check_fresh(directory_); !done) return done;
+  auto first = supply_.make(1, options_.first_segment_bytes);
+  if (!first) return std::unexpected(first.error());
+  if (auto done = directory_.rename(first->name, segment_name(1)); !done) return done;
+  file_ = std::move(first->file);
+  file_.renamed(directory_.file(segment_name(1)));
+  current_ = {.sequence = 1, .bytes = first->bytes};
+  return {};
+}
+
+Result<void> SegmentedLog::replay(const std::vector<std::uint64_t>& sequences, const Visitor& visit) {
+  std::vector<std::byte> bytes;
+  std::string path;
+  Scan scan;
+  for (const std::uint64_t sequence : sequences) {
+    const bool is_first = sequence == sequences.front();
+    const bool is_last = sequence == sequences.back();
+    auto file = File::open(directory_.file(segment_name(sequence)), O_RDWR);
+    if (!file) return std::unexpected(file.error());
+    // Only the last one can hold what was written and never made durable. Nobody may act on that before it
+    // is.
+    if (is_last)
+      if (auto done = file->sync_and_forget(); !done) return done;
+    if (auto done = read_whole(*file, bytes); !done) return done;
+    const SegmentIdentity identity = {.directory = directory_.id(), .sequence = sequence};
+    if (read_segment_head(bytes) != identity)
+      return damaged(directory_, file->path(), 0, "this is not the head of that segment of this directory");
+
+    const Scan before = std::exchange(
+        scan, scan_segment(bytes, identity, [&](ByteView payload, std::uint64_t tag, bool is_preamble) {
+          visit({.bytes = payload, .tag = tag, .is_preamble = is_preamble});
+        }));
+    if (!is_first) {
+      if (auto done = check_complete(directory_, path, before); !done) return done;
+      if (scan.previous_end && *scan.previous_end != before.end)
+        return damaged(
+            directory_, path, before.end,
+            fmt::format("its records should end at byte {}, as {} says", *scan.previous_end, file->path()));
+      older_.push_back(current_);
+    }
+    path = file->path();
+    current_ = {.sequence = sequence,
+                .bytes = bytes.size(),
+                .greatest_tag = scan.greatest_tag,
+                .previous_end = is_first ? 0 : before.end,
+                .end = scan.end,
+                .batch = scan.batch};
+    replayed_ += scan.records;
+    file_ = std::move(*file);
+  }
+  return repair(scan);
+}
+
+// Cuts what the last batch left. First the remains go, so that the batch's number can be used again; then the
+// records of it that are kept get an end.
+Result<void> SegmentedLog::repair(const Scan& scan) {
+  if (scan.proof)
+    return damaged(
+        directory_, file_.path(), scan.end,
+        fmt::format("a record is not what was written, but byte {} proves that it was durable", *scan.proof));
+  if (scan.remains != 0) {
+    const std::uint64_t to = scan.remains + record_head_bytes;
+    if (auto done = file_.write_zeros(scan.end, to - scan.end); !done) return done;
+    if (auto done = file_.sync(); !done) return done;
+  }
+  sealed_ = scan.sealed;
+  if (scan.remains == 0 && scan.batch_ended) return {};
+  repaired_ =
+      fmt::format("{}: what follows byte {} was never reported durable, and is cut", file_.path(), scan.end);
+  return seal();
+}
+
+void SegmentedLog::append(std::span<const ByteView> parts, std::uint64_t tag) {
+  if (batch_.empty()) batch_.set_preamble(preamble_);
+  batch_.add(parts, tag);
+}
+
+Result<void> SegmentedLog::sync() { return commit(batch_); }
+
+Result<void> SegmentedLog::commit(Batch& batch) {
+  if (failure_) return std::unexpected(*failure_);
+  if (const auto failure = supply_.failure(); failure && failure->kind != FailureKind::no_space)
+    return broken(*failure);
+  if (batch.empty()) return {};
+  ensure(batch.bytes() <= most_batch_bytes + record_head_bytes, "a batch keeps to its bound");
+  if (auto done = make_room(batch.bytes()); !done) return done;
+  if (auto done = write(batch); !done) return done;
+  sealed_ = false;
+  batch.clear();
+  return {};
+}
+
+Result<void> SegmentedLog::seal() {
+  if (failure_) return std::unexpected(*failure_);
+  if (sealed_ || current_.batch == 0) return {};
+  Batch seal;
+  seal.add({}, 0, RecordKind::seal);
+  if (auto done = write(seal); !done) return done;
+  sealed_ = true;
+  return {};
+}
+
+// When the next segment is not ready, the current one grows for a while: slower, but nobody waits.
+Result<void> SegmentedLog::make_room(std::size_t bytes) {
+  if (current_.batch == 0 || half_written_ || current_.end + bytes <= current_.bytes) return {};
+  if (auto next = supply_.take()) return begin(std::move(*next));
+  if (current_.end + bytes <= most_growth * options_.segment_bytes) return {};
+  auto next = supply_.wait_and_take();
+  if (next) return begin(std::move(*next));
+  return next.error().kind == FailureKind::no_space ? std::unexpected(next.error()) : broken(next.error());
+}
+
+// Everything in the current segment is durable, and the new one has its head; so the name is all it takes.
+Result<void> SegmentedLog::begin(ReadySegment next) {
+  const std::string name = segment_name(next.sequence);
+  if (auto done = directory_.rename(next.name, name); !done) return broken(done.error());
+  next.file.renamed(directory_.file(name));
+  older_.push_back(current_);
+  current_ = {.sequence = next.sequence, .bytes = next.bytes, .previous_end = current_.end};
+  file_ = std::move(next.file);
+  supply_.want(next.sequence + 1);
+  return {};
+}
+
+Result<void> SegmentedLog::write(Batch& batch) {
+  const std::uint32_t seed =
+      SegmentIdentity{.directory = directory_.id(), .sequence = current_.sequence}.seed();
+  const std::uint32_t number = current_.batch + 1;
+  opening_.clear();
+  if (current_.batch == 0) {
+    const std::array<ByteView, 2> parts = {bytes_of(current_.previous_end), batch.preamble()};
+    opening_.add(parts, 0, RecordKind::opening);
+    opening_.place(seed, current_.end, number, false);
+  }
+  batch.place(seed, current_.end + opening_.bytes(), number);
+  if (auto done = file_.write_at(current_.end, opening_.view(), batch.view()); !done) {
+    half_written_ = done.error().kind == FailureKind::no_space;
+    return half_written_ ? done : broken(done.error());
+  }
+  half_written_ = false;
+  if (auto done = file_.sync(); !done) return broken(done.error());
+  current_.end += opening_.bytes() + batch.bytes();
+  current_.bytes = std::max(current_.bytes, current_.end);
+  current_.batch = number;
+  current_.greatest_tag = std::max(current_.greatest_tag, batch.greatest_tag());
+  return {};
+}
+
+Result<void> SegmentedLog::broken(Failure failure) {
+  failure_ = std::move(failure);
+  failure_->kind = FailureKind::io;  // even a full disk, if fdatasync says so: what was written is not known
+  return std::unexpected(*failure_);
+}
+
+void SegmentedLog::release(std::uint64_t tag) {
+  while (!older_.empty() && older_.front().greatest_tag <= tag) {
+    supply_.give_back(older_.front().sequence);
+    older_.pop_front();
+  }
+}
+
+LogStatus SegmentedLog::status() const {
+  LogStatus status = {.segments = older_.size() + 1, .bytes = current_.bytes, .supply = supply_.failure()};
+  for (const Segment& segment : older_) status.bytes += segment.bytes;
+  return status;
+}
+
+}  // namespace conclave::storage

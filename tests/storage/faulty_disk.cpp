@@ -1,0 +1,87 @@
+#include "faulty_disk.hpp"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <vector>
+
+namespace conclave::storage::faulty {
+namespace {
+
+constexpr std::int64_t sector = 512;
+
+std::atomic<int> syncs_left = -1;  // until one fails; negative: none will
+std::atomic<int> sync_error = 0;
+std::atomic<std::uint64_t> sync_count = 0;
+thread_local int writes_left = -1;
+thread_local std::function<bool()> sector_arrives;
+
+bool sync_fails() {
+  ++sync_count;
+  if (syncs_left < 0) return false;
+  if (syncs_left > 1) return --syncs_left, false;
+  errno = sync_error;
+  return true;
+}
+
+void write_whole(int file, const char* bytes, std::int64_t count, std::int64_t offset) {
+  if (count > 0 && ::pwrite(file, bytes, static_cast<std::size_t>(count), offset) != count) std::abort();
+}
+
+void write_some_sectors(int file, const std::vector<char>& bytes, std::int64_t offset) {
+  const auto end = offset + static_cast<std::int64_t>(bytes.size());
+  for (std::int64_t at = offset; at < end;) {
+    const std::int64_t next = std::min(end, (at / sector + 1) * sector);
+    if (sector_arrives()) write_whole(file, &bytes[static_cast<std::size_t>(at - offset)], next - at, at);
+    at = next;
+  }
+}
+
+}  // namespace
+
+void fail_sync(int nth, int error) {
+  sync_error = error;
+  syncs_left = nth;
+}
+
+void crash_in_write(int nth, std::function<bool()> arrives) {
+  writes_left = nth;
+  sector_arrives = std::move(arrives);
+}
+
+void heal() {
+  syncs_left = -1;
+  writes_left = -1;
+}
+
+std::uint64_t syncs() { return sync_count; }
+
+}  // namespace conclave::storage::faulty
+
+using namespace conclave::storage;
+
+extern "C" int fdatasync(int file) {
+  return faulty::sync_fails() ? -1 : static_cast<int>(::syscall(SYS_fdatasync, file));
+}
+
+extern "C" int fsync(int file) {
+  return faulty::sync_fails() ? -1 : static_cast<int>(::syscall(SYS_fsync, file));
+}
+
+extern "C" ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
+  if (faulty::writes_left > 0 && --faulty::writes_left == 0) {
+    std::vector<char> bytes;
+    for (int i = 0; i < count; ++i) {
+      const char* base = static_cast<const char*>(pieces[i].iov_base);
+      bytes.insert(bytes.end(), base, base + pieces[i].iov_len);
+    }
+    faulty::write_some_sectors(file, bytes, offset);
+    faulty::writes_left = -1;
+    throw faulty::Crash{};
+  }
+  return ::syscall(SYS_pwritev, file, pieces, count, offset, 0);
+}
