@@ -55,7 +55,7 @@ asan:
 tsan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
-	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults rpc_tests client_tests -j $(JOBS)
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults rpc_tests client_tests storage_tests -j $(JOBS)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L sanitized_threads
 
 soak: build
@@ -70,11 +70,12 @@ fuzz:
 bench: build
 	@scripts/deps.sh bench
 	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
-	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench rpc_bench -j $(JOBS)
+	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench storage_bench rpc_bench -j $(JOBS)
 	@build/bench/sim_bench
 	@build/bench/election_bench
 	@build/bench/register_bench
 	@build/bench/link_bench
+	@build/bench/storage_bench
 	@build/bench/rpc_bench
 	@bench/checker.py
 

@@ -18,6 +18,7 @@ void Batch::add(std::span<const ByteView> parts, std::uint64_t tag, RecordKind k
   ensure(length <= most_record_bytes, "a record keeps to its bound");
   ensure(length > 0 || kind == RecordKind::seal, "a record says something");
   RecordHead head = {.kind = kind, .length = static_cast<std::uint32_t>(length), .tag = tag};
+  ensure(used_ + head.size() <= most_bytes, "a batch keeps to its bound");
   reserve(used_ + head.size());
 
   std::byte* const at = memory_.get() + used_;

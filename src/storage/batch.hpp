@@ -9,7 +9,10 @@ namespace conclave::storage {
 
 class Batch {
  public:
-  // Appends one record, the concatenation of `parts`: not empty, at most most_record_bytes.
+  static constexpr std::size_t most_bytes = 2 * most_record_bytes;
+
+  // Appends one record, the concatenation of `parts`: not empty, at most most_record_bytes. Whoever lets more
+  // than most_bytes collect in all has not looked at what waits.
   void add(std::span<const ByteView> parts, std::uint64_t tag, RecordKind kind = RecordKind::record);
   void clear();
   // What a reader must know of everything before this batch, should a segment begin with it.

@@ -48,8 +48,7 @@ class Flusher {
   std::uint64_t submit();
   void release(std::uint64_t tag);
 
-  // More waits than the disk takes: append no more until it is less. An owner that goes on is stopped at
-  // SegmentedLog::most_batch_bytes.
+  // More waits than the disk takes: append no more until it is less. At Batch::most_bytes `append` throws.
   bool congested() const;
   LogStatus status() const;                             // as of the last batch
   const Latencies& latencies() const { return disk_; }  // of a write and its fdatasync

@@ -83,20 +83,48 @@ TEST(SegmentHead, IsReadAsItWasWritten) {
   }
 }
 
-// The example of docs/storage-format.md.
-TEST(RecordHead, StandsInTheDocumentationByteForByte) {
-  Batch batch;
-  constexpr std::string_view word = "hello";
-  const std::array<ByteView, 1> parts = {std::as_bytes(std::span(word))};
-  batch.add(parts, 12);
-  batch.place(here.seed(), 4136, 1);
+std::string hexadecimal(ByteView bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
   std::string shown;
-  for (const std::byte byte : batch.view()) {
-    constexpr std::string_view digits = "0123456789abcdef";
+  for (const std::byte byte : bytes) {
     shown += digits[static_cast<unsigned>(byte) >> 4];
     shown += digits[static_cast<unsigned>(byte) & 15];
   }
-  EXPECT_EQ(shown,
+  return shown;
+}
+
+// The example of docs/storage-format.md.
+TEST(Segment, StandsInTheDocumentationByteForByte) {
+  std::vector<std::byte> head(segment_head_bytes);
+  write_segment_head(head.data(), here);
+  EXPECT_EQ(hexadecimal(ByteView(head).first(40)),
+            "636e636c766c6f67"    // cnclvlog
+            "0100000000000000"    // format 1
+            "0700000000000000"    // the seventh segment
+            "efcdab8967452301"    // of this directory
+            "47b38cb000000000");  // the sum of all that
+
+  const std::uint64_t previous_end = 16'777'000;
+  constexpr std::string_view preamble = "term 3";
+  const std::array<ByteView, 2> first = {bytes_of(previous_end), std::as_bytes(std::span(preamble))};
+  Batch opening;
+  opening.add(first, 0, RecordKind::opening);
+  opening.place(here.seed(), 4096, 1, false);
+  EXPECT_EQ(hexadecimal(opening.view()),
+            "77a03edd"            // the head's sum
+            "8ba211b9"            // the payload's
+            "0e000010"            // 14 bytes, an opening
+            "01000000"            // batch 1
+            "0000000000000000"    // no tag
+            "28ffff0000000000"    // the segment before ended at byte 16777000
+            "7465726d20330000");  // term 3, and zeros up to the next place
+
+  constexpr std::string_view word = "hello";
+  const std::array<ByteView, 1> second = {std::as_bytes(std::span(word))};
+  Batch batch;
+  batch.add(second, 12);
+  batch.place(here.seed(), 4136, 1);
+  EXPECT_EQ(hexadecimal(batch.view()),
             "9293f950"            // the head's sum
             "4cbb719a"            // the payload's
             "05000080"            // five bytes, a record, the last of its batch

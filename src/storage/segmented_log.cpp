@@ -173,7 +173,6 @@ Result<void> SegmentedLog::commit(Batch& batch) {
   if (const auto failure = supply_.failure(); failure && failure->kind != FailureKind::no_space)
     return broken(*failure);
   if (batch.empty()) return {};
-  ensure(batch.bytes() <= most_batch_bytes + record_head_bytes, "a batch keeps to its bound");
   if (auto done = make_room(batch.bytes()); !done) return done;
   if (auto done = write(batch); !done) return done;
   sealed_ = false;

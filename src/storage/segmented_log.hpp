@@ -42,7 +42,6 @@ struct LogStatus {
 class SegmentedLog {
  public:
   using Visitor = std::function<void(const Replayed&)>;
-  static constexpr std::size_t most_batch_bytes = 2 * most_record_bytes;
 
   // The directory must outlive the log.
   static Result<std::unique_ptr<SegmentedLog>> open(const Directory& directory, LogOptions options,

@@ -125,6 +125,10 @@ TEST_F(Log, RefusesToBeMisused) {
   EXPECT_THROW(journal_.log->append({}, 1), std::logic_error);
   const std::vector<std::byte> much(most_record_bytes + 1);
   EXPECT_THROW(journal_.log->append({much}, 1), std::logic_error);
+  const ByteView most = ByteView(much).first(most_record_bytes);
+  journal_.log->append({most}, 1);
+  EXPECT_THROW(journal_.log->append({most}, 2), std::logic_error)
+      << "heads and all, two of them are too much";
 }
 
 TEST_F(Log, RecyclesSegmentsThatAreReleased) {
