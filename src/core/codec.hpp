@@ -24,6 +24,7 @@ enum class DecodeError {
   out_of_range,   // a number too large for its field
   not_canonical,  // a longer spelling of a value that has a shorter one, or an unsorted set
   too_long,       // a length that the remaining bytes cannot hold
+  too_deep,       // lists within lists within lists
 };
 
 constexpr std::string_view describe(DecodeError error) {
@@ -34,6 +35,7 @@ constexpr std::string_view describe(DecodeError error) {
     case DecodeError::out_of_range: return "a number is out of range";
     case DecodeError::not_canonical: return "not in canonical form";
     case DecodeError::too_long: return "a length exceeds the message";
+    case DecodeError::too_deep: return "lists are nested too deeply";
   }
   return "unknown error";
 }
@@ -53,7 +55,7 @@ class Encoder : public SerialSink<Encoder> {
       varint(static_cast<std::uint64_t>(value));
     }
   }
-  void text(const std::string& value) {
+  void text(std::string_view value) {
     varint(value.size());
     out_.insert(out_.end(), value.begin(), value.end());
   }
@@ -116,11 +118,8 @@ class Decoder {
       value = static_cast<T>(raw);
     }
   }
-  void text(std::string& value) {
-    const std::size_t size = length(1);
-    value.assign(reinterpret_cast<const char*>(rest_.data()), size);
-    rest_ = rest_.subspan(size);
-  }
+  void text(std::string& value) { value = borrowed(); }
+  void text(std::string_view& value) { value = borrowed(); }
   void bytes(Payload& value) {
     const std::size_t size = length(1);
     const auto said = rest_.first(size);
@@ -158,11 +157,15 @@ class Decoder {
     using Element = typename T::value_type;
     static_assert(!std::is_empty_v<Element>, "an element must take at least one byte, or a length is a bomb");
     value.clear();
+    // A type that contains itself nests as deep as the bytes say, and each level takes some of our stack.
+    if (depth_ == max_depth) return refuse(DecodeError::too_deep);
+    ++depth_;
     // Grown element by element: a lying length costs its sender, not us.
     for (std::size_t left = length(1); left > 0 && !failed(); --left) {
       value.push_back(Element{});
       walk(*this, value.back());
     }
+    --depth_;
   }
   template <class T>
   void map(T& value) {
@@ -196,6 +199,14 @@ class Decoder {
   void refuse(DecodeError error) {
     if (!error_) error_ = error;
     rest_ = {};
+  }
+
+  // Text that stays where it is.
+  std::string_view borrowed() {
+    const std::size_t size = length(1);
+    const std::string_view text(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+    return text;
   }
 
   std::uint64_t varint() {
@@ -235,9 +246,12 @@ class Decoder {
     return static_cast<std::size_t>(claimed);
   }
 
+  static constexpr unsigned max_depth = 160;
+
   std::span<const std::uint8_t> rest_;
   std::shared_ptr<const std::uint8_t[]> owner_;
   std::optional<DecodeError> error_;
+  unsigned depth_ = 0;
 };
 
 template <class T>

@@ -219,7 +219,7 @@ TEST(Codec, AnHonestLengthCostsASmallMultipleOfTheBytes) {
 }
 
 TEST(Codec, EveryErrorHasItsSentence) {
-  for (int error = 0; error <= static_cast<int>(DecodeError::too_long); ++error)
+  for (int error = 0; error <= static_cast<int>(DecodeError::too_deep); ++error)
     EXPECT_NE(describe(static_cast<DecodeError>(error)), "unknown error");
 }
 

@@ -50,7 +50,7 @@ class Describer {
       append_number(out_, value);
     }
   }
-  void text(const std::string& value) { append_json_text(out_, value); }
+  void text(std::string_view value) { append_json_text(out_, value); }
   void bytes(const Payload& value) {  // two digits each
     out_ += '"';
     for (const std::uint8_t byte : value.bytes()) {

@@ -27,7 +27,7 @@ class Fingerprinter : public SerialSink<Fingerprinter> {
   void number(const T& value) {
     absorb(static_cast<std::uint64_t>(value));
   }
-  void text(const std::string& value) {
+  void text(std::string_view value) {
     absorb(value.size());
     for (const char c : value) absorb(static_cast<unsigned char>(c));
   }

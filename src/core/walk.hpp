@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -59,8 +60,8 @@ void walk(Sink& sink, T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (Number<Plain>) {
     sink.number(value);
-  } else if constexpr (std::same_as<Plain, std::string>) {
-    sink.text(value);
+  } else if constexpr (std::same_as<Plain, std::string> || std::same_as<Plain, std::string_view>) {
+    sink.text(value);  // a view is text that somebody else keeps: whoever decoded it keeps the bytes
   } else if constexpr (std::same_as<Plain, NodeSet>) {
     sink.nodes(value);
   } else if constexpr (std::same_as<Plain, Payload>) {
