@@ -6,6 +6,7 @@ set -euo pipefail
 declare -A may_include=(
   [core]=""
   [protocols]="core"
+  [kv]="core"
   [trace]="core"
   [graph]="core"
   [plot]=""
@@ -50,8 +51,8 @@ while IFS= read -r file; do
     esac
   done < <(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file")
   case "$file" in
-    src/core/*_test.cpp | src/protocols/*_test.cpp) ;;
-    src/core/* | src/protocols/*)
+    src/core/*_test.cpp | src/protocols/*_test.cpp | src/kv/*_test.cpp) ;;
+    src/core/* | src/protocols/* | src/kv/*)
       if grep -nE "^#include <($impure)>" "$file" >&2; then complain "$file: no clocks, threads, files or randomness here"; fi ;;
   esac
   case "$file" in

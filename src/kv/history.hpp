@@ -1,0 +1,87 @@
+// Keys and everything that was written to them since the last compaction, readable at every revision since.
+//
+// Each change makes one record. It stands twice: among the versions of its key, for reads at a revision, and
+// in the log of changes, for watchers. A compaction only moves a mark; what lies below it goes a few records
+// at a time, with the commands that follow, so that no command takes long. How far this has come is part of
+// the state.
+#pragma once
+#include <deque>
+#include <functional>
+#include <span>
+
+#include "kv/keys.hpp"
+
+namespace conclave::kv {
+
+// The place of a change in the order of all changes.
+struct Place {
+  Revision revision = 0;
+  std::uint32_t sub = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+inline Place place_of(const Record& record) { return {record.mod, record.sub}; }
+
+class History {
+ public:
+  explicit History(std::uint64_t table_seed) : keys_(table_seed) {}
+
+  Revision revision() const { return revision_; }
+  Revision compacted() const { return compacted_; }
+  // The sum of the digests of all records that are part of the state.
+  Digest digest() const { return digest_; }
+  // What these records take, about.
+  std::uint64_t bytes() const { return bytes_; }
+  const Keys& keys() const { return keys_; }
+
+  // Changes belong to the revision after the current one until `commit` makes that the current one; without
+  // changes it stays. Each adds its event.
+  void put(std::string_view key, std::string_view value, LeaseId lease, std::vector<Event>& events);
+  void remove(Key& key, std::vector<Event>& events);
+  bool commit();
+
+  // Of revisions in [compacted, current]; null if the key did not exist then.
+  static Record* at(const Key& key, Revision revision);
+
+  void compact(Revision revision) { compacted_ = revision; }
+  // Takes the next few steps of what compactions have left to do.
+  void sweep(std::size_t records);
+  bool is_swept() const { return log_.empty() || log_.front()->mod >= compacted_; }
+  // From here on, all changes are in the log.
+  Place log_begin() const { return log_.empty() ? Place{revision_ + 1, 0} : place_of(*log_.front()); }
+
+  // The changes from a revision (not below `compacted`) on, whole revisions, until `budget` changes have been
+  // looked at. Returns the revision to go on from.
+  Revision changes(Revision from, std::size_t budget, const std::function<void(const Event&)>& see) const;
+
+  // While somebody reads everything bit by bit, records that drop out of the state stay where they are.
+  // A reader sees those that belonged to it when it began.
+  std::uint32_t begin_reading();
+  void end_reading();
+  static bool is_seen_by(std::uint32_t reader, const Record& record) {
+    return record.dropped == 0 || record.dropped >= reader;
+  }
+
+  // From a snapshot: records by ascending key and revision, then what the rest is.
+  Record& restore(std::string_view key, const Record& fields, std::string_view value);
+  // False if the records contradict each other.
+  bool finish_restoring(Revision revision, Revision compacted, Place log_begin);
+
+ private:
+  Record& append(Key& key, std::string_view value, const Record& fields);
+  void drop_first(Key& key);
+  void free_dropped(std::size_t records);
+
+  Keys keys_;
+  std::deque<Record*> log_;      // ascending
+  std::deque<Record*> dropped_;  // still there, for readers, or because nobody has come around to it
+  Revision revision_ = 1;
+  Revision compacted_ = 0;
+  std::uint32_t sub_ = 0;  // of the next change
+  Digest digest_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint32_t generation_ = 1;
+  bool is_read_ = false;
+};
+
+}  // namespace conclave::kv

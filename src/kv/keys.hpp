@@ -1,0 +1,99 @@
+// All keys: a hash table for those who know the key, and a tree for those who ask for a range.
+//
+// The tree sums up how many keys exist below a node and which of them was created first, so counting a range
+// and finding who stands first in a line take the height of the tree, however many keys there are.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kv/record.hpp"
+
+namespace conclave::kv {
+
+// The keys a request means. No end: the one key; an end of one zero byte: all from the key on; otherwise
+// those from the key up to, and without, the end.
+struct KeyRange {
+  std::string_view key = {};
+  std::string_view end = {};
+
+  static constexpr std::string_view no_end = {"\0", 1};
+
+  bool is_single() const { return end.empty(); }
+  bool is_open() const { return end == no_end; }
+  bool is_empty() const { return !is_single() && !is_open() && end <= key; }
+  bool starts_after(std::string_view text) const { return text < key; }
+  bool ends_before(std::string_view text) const {
+    if (is_single()) return text > key;
+    return !is_open() && text >= end;
+  }
+  bool contains(std::string_view text) const { return !starts_after(text) && !ends_before(text); }
+  bool meets(const KeyRange& other) const {
+    if (is_empty() || other.is_empty()) return false;
+    return !ends_before(other.key) && !other.ends_before(key);
+  }
+};
+
+class Keys {
+ public:
+  // Whoever chooses keys should not know which of them share a bucket: the seed is the member's own, and no
+  // part of the state.
+  explicit Keys(std::uint64_t seed = 0);
+  ~Keys();
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+
+  Key* find(std::string_view text) const;
+  Key& find_or_add(std::string_view text);
+  void remove(Key& key);
+  // After its newest record began or ceased to exist.
+  void refresh(Key& key) { tree_.refresh(key); }
+
+  std::size_t size() const { return size_; }
+  Key* first() const { return tree_.first(); }
+  Key* first_from(std::string_view text) const {
+    return tree_.first_from([text](const Key& key) { return key.text() < text; });
+  }
+  static Key* next(Key& key) { return Tree<Key>::next(key); }
+
+  std::uint64_t count(const KeyRange& range) const;
+  // Of those that exist, the one created first; of several created at once, the least.
+  Key* oldest(const KeyRange& range) const;
+  // In order, those that exist now, or all; until the visitor returns false.
+  template <class Visitor>
+  void visit(const KeyRange& range, bool only_existing, Visitor visitor) const {
+    if (range.is_single()) {
+      Key* key = find(range.key);
+      if (key && (!only_existing || key->exists())) visitor(*key);
+      return;
+    }
+    if (!range.is_empty()) visit_below(tree_.root(), range, only_existing, visitor);
+  }
+
+ private:
+  template <class Visitor>
+  static bool visit_below(Key* at, const KeyRange& range, bool only_existing, Visitor& visitor) {
+    if (!at || (only_existing && at->alive == 0)) return true;
+    const std::string_view text = at->text();
+    const bool early = range.starts_after(text);
+    const bool late = range.ends_before(text);
+    if (!early && !visit_below(at->links.left, range, only_existing, visitor)) return false;
+    if (!early && !late && (!only_existing || at->exists()) && !visitor(*at)) return false;
+    return late || visit_below(at->links.right, range, only_existing, visitor);
+  }
+
+  Key** bucket(std::uint64_t hash);
+  Key* const* bucket(std::uint64_t hash) const { return const_cast<Keys*>(this)->bucket(hash); }
+  void grow_a_little();
+
+  std::uint64_t seed_;
+  std::size_t size_ = 0;
+  Tree<Key> tree_;
+  // Powers of two. While the table grows, the buckets below `moved_` have gone to the greater one, so that no
+  // single insert pays for all.
+  std::vector<Key*> buckets_;
+  std::vector<Key*> greater_;
+  std::size_t moved_ = 0;
+};
+
+}  // namespace conclave::kv

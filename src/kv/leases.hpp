@@ -1,0 +1,67 @@
+// Leases on the cluster's clock, which stands still unless the log says that time has passed.
+//
+// A lease that was granted or renewed begins to run at the next step of the clock, not at the last one:
+// between two steps nobody knows how late it is, and a lease may end late but never early.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "kv/record.hpp"
+
+namespace conclave::kv {
+
+struct KeyOrder {
+  bool operator()(const Key* a, const Key* b) const { return a->text() < b->text(); }
+};
+
+struct Lease {
+  std::int64_t ttl = 0;                // seconds, as granted
+  std::uint64_t deadline = 0;          // by the cluster's clock; 0: runs from the next step on
+  std::set<Key*, KeyOrder> keys = {};  // that go with it
+};
+
+class Leases {
+ public:
+  std::uint64_t clock_ms() const { return clock_ms_; }
+  // The sum of the digests of all leases; whose keys are whose is in the records.
+  Digest digest() const { return digest_; }
+  const std::map<LeaseId, Lease>& all() const { return leases_; }
+  const Lease* find(LeaseId id) const {
+    const auto found = leases_.find(id);
+    return found == leases_.end() ? nullptr : &found->second;
+  }
+
+  void grant(LeaseId id, std::int64_t ttl);
+  // Whole seconds until it may end, 0 if there is no such lease.
+  std::int64_t renew(LeaseId id);
+  void remove(LeaseId id);
+  // Whole seconds left.
+  std::int64_t remaining(const Lease& lease) const;
+
+  // 0 is no lease.
+  void attach(LeaseId id, Key& key);
+  void detach(LeaseId id, Key& key);
+
+  void advance(std::uint64_t elapsed_ms);
+  bool has_due() const { return !running_.empty() && running_.begin()->first <= clock_ms_; }
+  // The one that should have ended first.
+  LeaseId first_due() const { return running_.begin()->second; }
+
+  void restore_clock(std::uint64_t clock_ms) { clock_ms_ = clock_ms; }
+  void restore(LeaseId id, std::int64_t ttl, std::uint64_t deadline);
+
+ private:
+  static Digest digest_of(LeaseId id, const Lease& lease);
+  void set_deadline(LeaseId id, Lease& lease, std::uint64_t deadline);
+
+  std::map<LeaseId, Lease> leases_;
+  std::set<std::pair<std::uint64_t, LeaseId>> running_;  // by deadline
+  std::vector<LeaseId> fresh_;  // to begin at the next step; some may have gone since
+  std::uint64_t clock_ms_ = 0;
+  Digest digest_ = 0;
+};
+
+}  // namespace conclave::kv

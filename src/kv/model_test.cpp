@@ -1,0 +1,787 @@
+// The store against a model that is too simple to be wrong: a map for every revision, copied whole.
+//
+// A run is a list of byte strings, each of which chooses one command; RapidCheck shrinks what fails.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kv/lines.hpp"
+#include "kv/replica_for_tests.hpp"
+#include "kv/watches.hpp"
+
+namespace conclave::kv {
+namespace {
+
+using Step = std::vector<std::uint8_t>;
+using Run = std::vector<Step>;
+
+// Any byte at any length: RapidCheck would begin with small numbers, that is with the first few commands.
+rc::Gen<Run> runs() {
+  const auto byte = rc::gen::resize(100, rc::gen::arbitrary<std::uint8_t>());
+  const auto step = rc::gen::resize(24, rc::gen::container<Step>(byte));
+  return rc::gen::scale(2.0, rc::gen::container<Run>(step));
+}
+
+// Chooses from a byte string, and the first alternative when that is used up.
+class Choices {
+ public:
+  explicit Choices(const Step& bytes) : bytes_(bytes) {}
+  std::size_t below(std::size_t n) { return at_ < bytes_.size() ? bytes_[at_++] % n : 0; }
+  bool coin() { return below(2) == 1; }
+  bool rarely() { return below(8) == 7; }
+
+ private:
+  const Step& bytes_;
+  std::size_t at_ = 0;
+};
+
+// Commands over few keys, so that they meet; text lives as long as the maker.
+class CommandMaker {
+ public:
+  Command make(Choices choices, const Store& store, std::uint64_t term) {
+    const Revision now = store.revision();
+    switch (choices.below(16)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3: return put(choices);
+      case 4:
+      case 5: return delete_range(choices);
+      case 6:
+      case 7: return txn(choices, now, 0);
+      case 8: return Compact{revision(choices, now)};
+      case 9: return LeaseGrant{lease(choices), static_cast<std::int64_t>(choices.below(6))};
+      case 10: return LeaseRevoke{lease(choices)};
+      case 11: return LeaseRenew{{lease(choices), lease(choices)}};
+      case 12: return Tick{choices.rarely() ? term + 1 : term, choices.below(40) * 100};
+      case 13: return Lock{name(choices), lease(choices)};
+      case 14: return Campaign{name(choices), lease(choices), value(choices)};
+      default:
+        return Alarm{choices.below(2), static_cast<AlarmKind>(choices.below(3)), choices.below(4) == 3};
+    }
+  }
+
+  Range range(Choices& choices, Revision now) {
+    const auto bound = [&] { return choices.rarely() ? revision(choices, now) : 0; };
+    Range range = {.key = key(choices), .range_end = end(choices)};
+    range.limit = choices.coin() ? static_cast<std::int64_t>(choices.below(4)) : 0;
+    range.revision = choices.coin() ? revision(choices, now) : 0;
+    range.sort_order = static_cast<SortOrder>(choices.below(3));
+    range.sort_target = static_cast<SortTarget>(choices.below(5));
+    range.count_only = choices.rarely();
+    range.min_mod_revision = bound();
+    range.max_mod_revision = bound();
+    range.min_create_revision = bound();
+    range.max_create_revision = bound();
+    return range;
+  }
+
+  std::string_view key(Choices& choices) {
+    static constexpr std::string_view all[] = {"a",     "b",   "c",  "a/1",   "a/2",
+                                               "a/b/3", "a/b", "b/", "c/1/2", ""};
+    return all[choices.below(choices.rarely() ? 10 : 9)];
+  }
+  std::string_view end(Choices& choices) {
+    static constexpr std::string_view all[] = {"",    "", "b", "c", "d", "a0", std::string_view("\0", 1),
+                                               "a/b0"};
+    return all[choices.below(8)];
+  }
+
+ private:
+  Revision revision(Choices& choices, Revision now) {
+    return now + 1 - static_cast<Revision>(choices.below(8));
+  }
+  LeaseId lease(Choices& choices) { return static_cast<LeaseId>(choices.below(4)); }
+  std::string_view name(Choices& choices) { return choices.coin() ? "a" : "a/b"; }
+  std::string_view value(Choices& choices) {
+    static constexpr std::string_view all[] = {"", "1", "2", "some longer value, beyond sixteen bytes"};
+    return all[choices.below(4)];
+  }
+  Put put(Choices& choices) {
+    Put put = {.key = key(choices), .value = value(choices)};
+    if (choices.coin()) put.lease = lease(choices);
+    put.prev_kv = choices.coin();
+    put.ignore_value = choices.rarely();
+    put.ignore_lease = choices.rarely();
+    return put;
+  }
+  DeleteRange delete_range(Choices& choices) {
+    return {.key = key(choices), .range_end = end(choices), .prev_kv = choices.coin()};
+  }
+  Compare compare(Choices& choices, Revision now) {
+    return {.result = static_cast<CompareResult>(choices.below(4)),
+            .target = static_cast<CompareTarget>(choices.below(5)),
+            .key = key(choices),
+            .range_end = choices.coin() ? end(choices) : std::string_view{},
+            .number = choices.coin() ? static_cast<std::int64_t>(choices.below(4)) : revision(choices, now),
+            .value = value(choices)};
+  }
+  std::vector<Op> ops(Choices& choices, Revision now, int depth) {
+    std::vector<Op> list;
+    for (std::size_t left = choices.below(4); left > 0; --left) {
+      switch (choices.below(depth < 2 ? 4 : 3)) {
+        case 0: list.push_back({put(choices)}); break;
+        case 1: list.push_back({delete_range(choices)}); break;
+        case 2: list.push_back({range(choices, now)}); break;
+        default: list.push_back({txn(choices, now, depth + 1)});
+      }
+    }
+    return list;
+  }
+  Txn txn(Choices& choices, Revision now, int depth) {
+    Txn txn;
+    for (std::size_t left = choices.below(3); left > 0; --left) txn.compare.push_back(compare(choices, now));
+    txn.success = ops(choices, now, depth);
+    txn.failure = ops(choices, now, depth);
+    return txn;
+  }
+};
+
+struct ModelKv {
+  std::string key = {};
+  std::string value = {};
+  Revision create = 0;
+  Revision mod = 0;
+  std::int64_t version = 0;
+  LeaseId lease = 0;
+};
+
+std::string text(const ModelKv& kv) {
+  return kv.key + "=" + kv.value + " c" + std::to_string(kv.create) + " m" + std::to_string(kv.mod) + " v" +
+         std::to_string(kv.version) + " l" + std::to_string(kv.lease);
+}
+std::string text(const std::vector<ModelKv>& kvs) {
+  std::string out = "[";
+  for (const ModelKv& kv : kvs) out += (out.size() > 1 ? ", " : "") + text(kv);
+  return out + "]";
+}
+
+using State = std::map<std::string, ModelKv>;
+
+struct ModelEvent {
+  Revision revision = 0;
+  std::string key = {};
+  std::optional<ModelKv> now = {};
+  std::optional<ModelKv> before = {};
+};
+
+std::string text(const ModelEvent& event, bool with_before = true) {
+  const std::string what = event.now ? "put " + text(*event.now) : "delete " + event.key;
+  return std::to_string(event.revision) + " " + what + " over " +
+         (event.before && with_before ? text(*event.before) : "none");
+}
+
+bool in_range(std::string_view key, std::string_view first, std::string_view end) {
+  if (end.empty()) return key == first;
+  if (end == std::string_view("\0", 1)) return key >= first;
+  return key >= first && key < end;
+}
+
+struct ModelLease {
+  std::int64_t ttl = 0;
+  std::optional<std::uint64_t> deadline = {};
+};
+
+// Answers in the words of replica_for_tests.hpp.
+class Model {
+ public:
+  std::vector<State> states = {{}, {}};  // by revision
+  std::vector<ModelEvent> events = {};
+  Revision compacted = 0;
+  std::uint64_t clock = 0;
+  std::map<LeaseId, ModelLease> leases = {};
+  std::set<std::pair<std::uint64_t, AlarmKind>> alarms = {};
+
+  Revision revision() const { return static_cast<Revision>(states.size()) - 1; }
+
+  std::string apply(const Command& command, Context context) {
+    context_ = context;
+    std::string answer;
+    // Which of several things is wrong with a command is for its own tests.
+    if (const auto fine = check(command); !fine) {
+      answer = describe(fine.error());
+    } else if (const std::string alarm = refusal(command); !alarm.empty()) {
+      answer = alarm;
+    } else {
+      work_ = states.back();
+      answer = std::visit([this](const auto& one) { return run(one); }, command);
+      commit();
+    }
+    return std::to_string(revision()) + ": " + answer;
+  }
+
+  std::string range(const Range& request) {
+    if (const auto fine = check(request); !fine) return std::string(describe(fine.error()));
+    work_ = states.back();
+    const std::string problem = problem_of(request);
+    return problem.empty() ? read(request) : problem;
+  }
+
+ private:
+  static bool puts(const std::vector<Op>& ops) {
+    return std::ranges::any_of(ops, [](const Op& op) {
+      const auto* txn = std::get_if<Txn>(&op.request);
+      return op.request.index() == 1 || (txn && (puts(txn->success) || puts(txn->failure)));
+    });
+  }
+  std::string refusal(const Command& command) const {
+    const std::size_t i = command.index();
+    const auto* txn = std::get_if<Txn>(&command);
+    const bool grows =
+        i == 0 || i == 4 || i == 8 || i == 9 || (txn && (puts(txn->success) || puts(txn->failure)));
+    const bool on_keys = grows || i == 1 || i == 2 || i == 3;
+    for (const auto& [member, kind] : alarms) {
+      if (kind == AlarmKind::corrupt && on_keys) return "corrupt cluster";
+      if (kind == AlarmKind::no_space && grows) return "mvcc: database space exceeded";
+    }
+    return "";
+  }
+
+  void commit() {
+    if (changes_.empty()) return;
+    states.push_back(work_);
+    for (ModelEvent& event : changes_) events.push_back(std::move(event));
+    changes_.clear();
+  }
+  void write(const std::string& key, std::string_view value, LeaseId lease) {
+    const auto found = work_.find(key);
+    std::optional<ModelKv> before;
+    if (found != work_.end()) before = found->second;
+    const Revision mod = revision() + 1;
+    const ModelKv now = {
+        key, std::string(value), before ? before->create : mod, mod, before ? before->version + 1 : 1, lease};
+    work_[key] = now;
+    changes_.push_back({mod, key, now, before});
+  }
+  void erase(const std::string& key) {
+    changes_.push_back({revision() + 1, key, {}, work_.at(key)});
+    work_.erase(key);
+  }
+
+  std::string problem_of(const Put& put) const {
+    if (put.lease != 0 && !leases.contains(put.lease)) return "requested lease not found";
+    const bool needs_it = put.ignore_value || put.ignore_lease;
+    return needs_it && !work_.contains(std::string(put.key)) ? "key not found" : "";
+  }
+  std::string problem_of(const Range& range) const {
+    if (range.revision > revision()) return "mvcc: required revision is a future revision";
+    if (range.revision > 0 && range.revision < compacted) return "mvcc: required revision has been compacted";
+    return "";
+  }
+
+  std::string put(const Put& put) {
+    const std::string key(put.key);
+    const auto found = work_.find(key);
+    const std::string before = found == work_.end() || !put.prev_kv ? "none" : text(found->second);
+    write(key, put.ignore_value ? found->second.value : std::string(put.value),
+          put.ignore_lease ? found->second.lease : put.lease);
+    return "put over " + before;
+  }
+  std::string delete_range(const DeleteRange& range) {
+    std::vector<ModelKv> gone;
+    for (const auto& [key, kv] : work_)
+      if (in_range(key, range.key, range.range_end)) gone.push_back(kv);
+    for (const ModelKv& kv : gone) erase(kv.key);
+    const std::size_t deleted = gone.size();
+    if (!range.prev_kv) gone.clear();
+    return "deleted " + std::to_string(deleted) + " " + text(gone);
+  }
+  std::string read(const Range& request) const {
+    const State& state = request.revision > 0 ? states[static_cast<std::size_t>(request.revision)] : work_;
+    std::vector<ModelKv> found;
+    std::size_t count = 0;
+    for (const auto& [key, kv] : state) {
+      if (!in_range(key, request.key, request.range_end)) continue;
+      ++count;
+      const auto outside = [](Revision value, Revision least, Revision most) {
+        return (least != 0 && value < least) || (most != 0 && value > most);
+      };
+      if (outside(kv.mod, request.min_mod_revision, request.max_mod_revision)) continue;
+      if (outside(kv.create, request.min_create_revision, request.max_create_revision)) continue;
+      found.push_back(kv);
+    }
+    if (request.count_only) return text(std::vector<ModelKv>{}) + " of " + std::to_string(count);
+    const bool descends = request.sort_order == SortOrder::descend;
+    const auto sort_by = [&](auto field) {
+      std::ranges::stable_sort(found, [&](const ModelKv& a, const ModelKv& b) {
+        return descends ? b.*field < a.*field : a.*field < b.*field;
+      });
+    };
+    if (request.sort_target == SortTarget::key) sort_by(&ModelKv::key);
+    if (request.sort_target == SortTarget::version) sort_by(&ModelKv::version);
+    if (request.sort_target == SortTarget::create) sort_by(&ModelKv::create);
+    if (request.sort_target == SortTarget::mod) sort_by(&ModelKv::mod);
+    if (request.sort_target == SortTarget::value) sort_by(&ModelKv::value);
+    const bool more = request.limit > 0 && found.size() > static_cast<std::size_t>(request.limit);
+    if (more) found.resize(static_cast<std::size_t>(request.limit));
+    return text(found) + " of " + std::to_string(count) + (more ? " and more" : "");
+  }
+
+  static bool matches(CompareResult result, int order) {
+    if (result == CompareResult::equal) return order == 0;
+    if (result == CompareResult::not_equal) return order != 0;
+    return result == CompareResult::less ? order < 0 : order > 0;
+  }
+  static bool holds_for(const Compare& compare, const ModelKv& kv) {
+    const auto number = [&](std::int64_t value) {
+      return matches(compare.result, value < compare.number ? -1 : value > compare.number ? 1 : 0);
+    };
+    switch (compare.target) {
+      case CompareTarget::version: return number(kv.version);
+      case CompareTarget::create: return number(kv.create);
+      case CompareTarget::mod: return number(kv.mod);
+      case CompareTarget::lease: return number(kv.lease);
+      case CompareTarget::value: return matches(compare.result, kv.value.compare(compare.value));
+    }
+    return false;
+  }
+  bool holds(const Compare& compare) const {
+    bool any = false;
+    for (const auto& [key, kv] : states.back()) {
+      if (!in_range(key, compare.key, compare.range_end)) continue;
+      any = true;
+      if (!holds_for(compare, kv)) return false;
+    }
+    return any || (compare.target != CompareTarget::value && holds_for(compare, {}));
+  }
+  bool succeeds(const Txn& txn) const {
+    return std::ranges::all_of(txn.compare, [this](const Compare& one) { return holds(one); });
+  }
+  std::string problem_of(const Txn& txn) const {
+    for (const Op& op : succeeds(txn) ? txn.success : txn.failure) {
+      std::string problem;
+      if (const auto* nested = std::get_if<Txn>(&op.request)) problem = problem_of(*nested);
+      if (const auto* put = std::get_if<Put>(&op.request)) problem = problem_of(*put);
+      if (const auto* range = std::get_if<Range>(&op.request)) problem = problem_of(*range);
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  }
+  std::string run_branch(const Txn& txn) {
+    const bool then = succeeds(txn);
+    std::string out = then ? "then(" : "else(";
+    for (const Op& op : then ? txn.success : txn.failure) {
+      if (const auto* nested = std::get_if<Txn>(&op.request)) out += run_branch(*nested);
+      if (const auto* one = std::get_if<Put>(&op.request)) out += put(*one);
+      if (const auto* range = std::get_if<DeleteRange>(&op.request)) out += delete_range(*range);
+      if (const auto* range = std::get_if<Range>(&op.request)) out += read(*range);
+      out += ";";
+    }
+    return out + ")";
+  }
+
+  std::string run(const Put& request) {
+    const std::string problem = problem_of(request);
+    return problem.empty() ? put(request) : problem;
+  }
+  std::string run(const DeleteRange& range) { return delete_range(range); }
+  std::string run(const Txn& txn) {
+    const std::string problem = problem_of(txn);
+    return problem.empty() ? run_branch(txn) : problem;
+  }
+  std::string run(const Compact& compact) {
+    if (compact.revision <= compacted) return "mvcc: required revision has been compacted";
+    if (compact.revision > revision()) return "mvcc: required revision is a future revision";
+    compacted = compact.revision;
+    return "done";
+  }
+  std::string run(const LeaseGrant& grant) {
+    if (grant.id == 0) return run(LeaseGrant{picked(), grant.ttl});
+    if (leases.contains(grant.id)) return "lease already exists";
+    leases[grant.id] = {std::max<std::int64_t>(grant.ttl, 1), {}};
+    return "lease " + std::to_string(grant.id) + " for " + std::to_string(leases[grant.id].ttl);
+  }
+  // Which lease the store picks is its own choice, as long as it is the same everywhere.
+  LeaseId picked() const {
+    return static_cast<LeaseId>(digest({context_.index, context_.term}) & static_cast<std::uint64_t>(never));
+  }
+  std::string run(const LeaseRevoke& revoke) {
+    if (!leases.contains(revoke.id)) return "requested lease not found";
+    end(revoke.id);
+    return "done";
+  }
+  void end(LeaseId id) {
+    std::vector<std::string> keys;
+    for (const auto& [key, kv] : work_)
+      if (kv.lease == id) keys.push_back(key);
+    for (const std::string& key : keys) erase(key);
+    commit();
+    leases.erase(id);
+  }
+  std::string run(const LeaseRenew& renew) {
+    std::string out = "renewed";
+    for (const LeaseId id : renew.ids) {
+      const auto found = leases.find(id);
+      if (found != leases.end()) found->second.deadline.reset();
+      out += " " + std::to_string(found == leases.end() ? 0 : found->second.ttl);
+    }
+    return out;
+  }
+  std::string run(const Tick& tick) {
+    if (tick.term != context_.term) return "done";
+    clock += std::min(tick.elapsed_ms, longest_step_ms);
+    std::vector<std::pair<std::uint64_t, LeaseId>> due;
+    for (auto& [id, lease] : leases) {
+      if (!lease.deadline) lease.deadline = clock + static_cast<std::uint64_t>(lease.ttl) * 1000;
+      if (*lease.deadline <= clock) due.push_back({*lease.deadline, id});
+    }
+    std::ranges::sort(due);
+    for (const auto& [deadline, id] : due) end(id);
+    return "done";
+  }
+  std::string run(const Lock& lock) { return stand(lock.name, lock.lease, std::nullopt); }
+  std::string run(const Campaign& campaign) { return stand(campaign.name, campaign.lease, campaign.value); }
+  std::string stand(std::string_view name, LeaseId lease, std::optional<std::string_view> value) {
+    if (!leases.contains(lease)) return "requested lease not found";
+    const std::string line = std::string(name) + "/";
+    const std::string key = line + std::to_string(lease);  // of one digit here
+    if (!work_.contains(key) || (value && work_.at(key).value != *value))
+      write(key, value.value_or(""), lease);
+    const ModelKv* first = nullptr;
+    for (const auto& [other, kv] : work_)
+      if (other.starts_with(line) && (!first || kv.create < first->create)) first = &kv;
+    return key + " fence " + std::to_string(work_.at(key).create) + (first->key == key ? " first" : " waits");
+  }
+  std::string run(const Alarm& alarm) {
+    if (alarm.kind == AlarmKind::none) return "done";
+    if (alarm.raised) alarms.insert({alarm.member, alarm.kind});
+    if (!alarm.raised) alarms.erase({alarm.member, alarm.kind});
+    return "done";
+  }
+
+  Context context_ = {};
+  State work_ = {};
+  std::vector<ModelEvent> changes_ = {};
+};
+
+RC_GTEST_PROP(StoreAndModel, GiveTheSameAnswers, ()) {
+  const Run run = *runs();
+  Replica replica;
+  Model model;
+  CommandMaker maker;
+  for (const Step& step : run) {
+    Choices choices(step);
+    if (choices.rarely()) ++replica.context.term;
+    const Command command = maker.make(choices, replica.store, replica.context.term);
+    const Answer answer = replica.apply(command);
+    RC_ASSERT(text(answer) == model.apply(command, replica.context));
+    RC_ASSERT(replica.store.revision() == model.revision());
+    RC_ASSERT(replica.store.digest() == replica.store.recomputed_digest());
+    // The step's last bytes ask a question as well.
+    const Step reversed(step.rbegin(), step.rend());
+    Choices questions(reversed);
+    const Range question = maker.range(questions, replica.store.revision());
+    RC_ASSERT(replica.range(question) == model.range(question));
+  }
+  RC_ASSERT(replica.store.leases().clock_ms() == model.clock);
+  for (const auto& [id, lease] : model.leases) {
+    const Lease* ours = replica.store.leases().find(id);
+    RC_ASSERT(ours != nullptr);
+    RC_ASSERT(ours->deadline == lease.deadline.value_or(0));
+  }
+  RC_ASSERT(replica.store.leases().all().size() == model.leases.size());
+}
+
+RC_GTEST_PROP(StoreAndModel, AgreeOnAllThatCanStillBeRead, ()) {
+  const Run run = *runs();
+  Replica replica;
+  Model model;
+  CommandMaker maker;
+  for (const Step& step : run) {
+    const Command command = maker.make(Choices(step), replica.store, 1);
+    replica.apply(command);
+    model.apply(command, replica.context);
+  }
+  const Range everything = {.key = std::string_view("\0", 1), .range_end = KeyRange::no_end};
+  for (Revision revision = std::max<Revision>(model.compacted, 1); revision <= model.revision(); ++revision) {
+    Range then = everything;
+    then.revision = revision;
+    RC_ASSERT(replica.range(then) == model.range(then));
+  }
+  // What is in the log of changes, as a watcher reads it.
+  std::vector<std::string> ours;
+  replica.store.history().changes(model.compacted, SIZE_MAX,
+                                  [&](const Event& event) { ours.push_back(text(event)); });
+  std::vector<std::string> theirs;
+  for (const ModelEvent& event : model.events)
+    if (event.revision >= model.compacted) theirs.push_back(text(event));
+  // At the compacted revision itself, what came before may be gone.
+  RC_ASSERT(ours.size() == theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (!ours[i].starts_with(std::to_string(model.compacted) + " ")) RC_ASSERT(ours[i] == theirs[i]);
+  }
+}
+
+// Applies bytes instead of commands, with another order in its table of keys, and writes a snapshot all the
+// time.
+RC_GTEST_PROP(Replicas, AreEqualByteForByteWhateverElseTheyDo, ()) {
+  const Run run = *runs();
+  const auto snapshot_at = *rc::gen::inRange<std::size_t>(0, run.size() + 1);
+  const auto chunk = *rc::gen::inRange<std::size_t>(1, 60);
+  Replica one(1);
+  Replica other(2);
+  Outcome outcome;
+  CommandMaker maker;
+  Bytes expected;
+  Bytes written;
+  std::unique_ptr<SnapshotWriter> writer;
+  std::unique_ptr<Store> late;
+  for (std::size_t i = 0; i <= run.size(); ++i) {
+    if (i == snapshot_at) {
+      expected = snapshot_of(one.store);
+      writer = std::make_unique<SnapshotWriter>(other.store);
+      auto loaded = restored(expected, 3);
+      RC_ASSERT(loaded.has_value());
+      late = std::move(*loaded);
+      RC_ASSERT(late->digest() == one.store.digest());
+      RC_ASSERT(snapshot_of(*late) == expected);
+    }
+    if (writer && !writer->write(written, written.size() + chunk)) writer.reset();
+    if (i == run.size()) break;
+    const Command command = maker.make(Choices(run[i]), one.store, 1);
+    const Bytes entry = encode(command);
+    const std::string answer = one.ask(command);
+    ++other.context.index;
+    RC_ASSERT(text(*other.store.apply(entry, other.context, other.outcome)) == answer);
+    RC_ASSERT(texts(other.outcome.events) == texts(one.outcome.events));
+    RC_ASSERT(other.store.digest() == one.store.digest());
+    if (late) {
+      RC_ASSERT(text(*late->apply(entry, other.context, outcome)) == answer);
+      RC_ASSERT(texts(outcome.events) == texts(one.outcome.events));
+      RC_ASSERT(late->digest() == one.store.digest());
+    }
+  }
+  while (writer && writer->write(written, written.size() + chunk)) continue;
+  writer.reset();
+  RC_ASSERT(written == expected);
+  const Bytes last = snapshot_of(one.store);
+  RC_ASSERT(snapshot_of(other.store) == last);
+  RC_ASSERT(snapshot_of(*late) == last);
+  RC_ASSERT(late->recomputed_digest() == one.store.digest());
+}
+
+struct ModelWatcher {
+  WatchRequest request = {};
+  WatchId id = 0;
+  Revision next = 0;
+  Revision told = 0;  // up to here
+  std::vector<std::string> heard = {};
+  bool gone = false;
+};
+
+RC_GTEST_PROP(Watchers, HearEverythingOnceAndInOrderHoweverSlowTheyAre, ()) {
+  const Run run = *runs();
+  Replica replica;
+  Model model;
+  CommandMaker maker;
+  Watches watches(replica.store, {.queued_events = 3, .queued_bytes = 100000, .read_at_once = 2});
+  std::vector<ModelWatcher> all;
+  const auto take = [&](ModelWatcher& watcher) {
+    const Delivery delivery = watches.take(watcher.id);
+    if (delivery.compacted) {
+      watcher.gone = true;
+      RC_ASSERT(*delivery.compacted == model.compacted);
+      RC_ASSERT(watcher.told + 1 < model.compacted || watcher.next < model.compacted);
+      return;
+    }
+    for (const Event& event : delivery.events) {
+      RC_ASSERT(event.now->mod > watcher.told);  // nothing twice, no revision in halves
+      RC_ASSERT(event.now->mod <= delivery.revision);
+      watcher.heard.push_back(std::to_string(event.now->mod) + std::string(event.now.key()));
+    }
+    watcher.told = std::max(watcher.told, delivery.revision);
+  };
+  for (const Step& step : run) {
+    Choices choices(step);
+    const std::size_t what = choices.below(8);
+    if (what == 0 && all.size() < 20) {
+      ModelWatcher watcher;
+      watcher.request.key = maker.key(choices);
+      watcher.request.range_end = maker.end(choices);
+      watcher.request.start_revision = choices.coin() ? 0 : 1 + static_cast<Revision>(choices.below(12));
+      watcher.request.no_put = choices.rarely();
+      watcher.request.no_delete = choices.rarely();
+      const auto id = watches.create(watcher.request);
+      if (!id) continue;
+      watcher.id = *id;
+      watcher.next =
+          watcher.request.start_revision > 0 ? watcher.request.start_revision : model.revision() + 1;
+      watcher.told = watcher.next - 1;
+      all.push_back(watcher);
+    } else if (what == 1 && !all.empty()) {
+      ModelWatcher& watcher = all[choices.below(all.size())];
+      if (!watcher.gone) take(watcher);
+    } else {
+      const Command command = maker.make(choices, replica.store, 1);
+      replica.apply(command);
+      model.apply(command, replica.context);
+      watches.see(replica.outcome);
+    }
+  }
+  for (ModelWatcher& watcher : all) {
+    while (!watcher.gone && watches.ready().contains(watcher.id)) take(watcher);
+    if (watcher.gone) continue;
+    std::vector<std::string> expected;
+    for (const ModelEvent& event : model.events) {
+      const std::string_view first =
+          watcher.request.key.empty() ? std::string_view("\0", 1) : watcher.request.key;
+      const bool wanted = event.now ? !watcher.request.no_put : !watcher.request.no_delete;
+      if (event.revision >= watcher.next && wanted && in_range(event.key, first, watcher.request.range_end))
+        expected.push_back(std::to_string(event.revision) + event.key);
+    }
+    RC_ASSERT(watcher.heard == expected);
+    RC_ASSERT(watches.is_idle(watcher.id));
+  }
+}
+
+// Locks as their users see them: whoever was told holds it until the key goes.
+RC_GTEST_PROP(Locks, HaveOneHolderAndServeInTurnWithGrowingFences, ()) {
+  const Run run = *runs();
+  Replica replica;
+  Lines lines(replica.store);
+  CommandMaker maker;
+  WaiterId next_waiter = 1;
+  std::map<WaiterId, std::pair<std::string, std::string>> waiting;  // name, key
+  std::map<std::string, Revision> last_fence;
+  std::map<std::string, std::string> holder;
+  const auto heed = [&](const std::vector<Turn>& turns) {
+    for (const Turn& turn : turns) {
+      const auto found = waiting.find(turn.waiter);
+      RC_ASSERT(found != waiting.end());
+      const auto [name, key] = found->second;
+      waiting.erase(found);
+      const Key* place = replica.store.history().keys().find(key);
+      const bool stands = place && place->exists();
+      RC_ASSERT(stands == static_cast<bool>(turn.place));
+      if (!stands) continue;
+      RC_ASSERT(std::string(turn.place.key()) == key);
+      // Nobody who stands in this line came earlier.
+      const std::string first = name + "/";
+      const std::string end = name + "0";
+      const auto line = replica.store.range({.key = first, .range_end = end});
+      for (const RecordRef& other : line->kvs) RC_ASSERT(other->create >= turn.place->create);
+      // Several may ask for one place, and hold it together.
+      if (holder[name] != key + "@" + std::to_string(turn.place->create))
+        RC_ASSERT(turn.place->create > last_fence[name]);
+      holder[name] = key + "@" + std::to_string(turn.place->create);
+      last_fence[name] = turn.place->create;
+    }
+  };
+  const auto apply = [&](const Command& command) {
+    const Answer answer = replica.apply(command);
+    std::vector<Turn> turns;
+    lines.see(replica.outcome, turns);
+    heed(turns);
+    return answer;
+  };
+  for (const Step& step : run) {
+    Choices choices(step);
+    const std::string name = choices.coin() ? "a" : "a/b";
+    const auto lease = static_cast<LeaseId>(1 + choices.below(5));
+    switch (choices.below(8)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
+        if (!replica.store.leases().find(lease)) apply(LeaseGrant{lease, 3});
+        const Answer answer = apply(Lock{name, lease});
+        const auto& place = std::get<PlaceInLine>(answer.result);
+        waiting[next_waiter] = {name, place.key};
+        std::vector<Turn> turns;
+        lines.wait(name, place.key, next_waiter++, turns);
+        RC_ASSERT(turns.empty() != place.is_first);
+        heed(turns);
+        break;
+      }
+      case 4: apply(LeaseRevoke{lease}); break;
+      case 5: apply(Tick{1, choices.below(20) * 100}); break;
+      case 6: {
+        const std::string key = name + "/" + std::to_string(lease);
+        apply(DeleteRange{.key = key});
+        break;
+      }
+      default: {
+        // A transaction may make two keys in one revision, of which neither came first.
+        const Command command = maker.make(choices, replica.store, 1);
+        if (!std::holds_alternative<Txn>(command) && !std::holds_alternative<Alarm>(command)) apply(command);
+      }
+    }
+  }
+  // Whoever holds lets go, until nobody is left: everybody was told something.
+  while (const RecordRef first = replica.store.oldest({"a", "b"})) apply(DeleteRange{.key = first.key()});
+  RC_ASSERT(waiting.empty());
+  RC_ASSERT(lines.size() == 0u);
+}
+
+// Real time goes on whether or not anybody counts it; leaders count what they see of it, and change.
+RC_GTEST_PROP(Leases, NeverEndEarlyAndNotLaterForAChangeOfLeaders, ()) {
+  const Run run = *runs();
+  Replica replica;
+  std::uint64_t now = 0;
+  std::uint64_t counted_to = 0;  // what the present leader has told
+  std::uint64_t uncounted = 0;   // what nobody counts: elections, and steps that were too long
+  struct Begun {
+    std::uint64_t at;         // real
+    std::uint64_t uncounted;  // so far
+    std::uint64_t ttl;
+  };
+  std::map<LeaseId, Begun> begun;
+  std::uint64_t longest_pause = 0;
+  for (const Step& step : run) {
+    Choices choices(step);
+    const std::uint64_t passed = choices.below(12) * 100;
+    now += passed;
+    const auto lease = static_cast<LeaseId>(1 + choices.below(5));
+    switch (choices.below(6)) {
+      case 0: {
+        const std::uint64_t ttl = 1 + choices.below(3);
+        const Answer answer = replica.apply(LeaseGrant{lease, static_cast<std::int64_t>(ttl)});
+        if (std::holds_alternative<LeaseResult>(answer.result)) begun[lease] = {now, uncounted, ttl};
+        break;
+      }
+      case 1: {
+        const Answer answer = replica.apply(LeaseRenew{{lease}});
+        if (std::get<RenewResult>(answer.result).ttls[0] == 0) break;
+        begun[lease].at = now;
+        begun[lease].uncounted = uncounted;
+        break;
+      }
+      case 2: {  // the old leader's step comes too late, the new one counts from now on
+        const Tick old = {replica.context.term, 1500};
+        ++replica.context.term;
+        uncounted += now - counted_to;
+        counted_to = now;
+        replica.apply(old);
+        RC_ASSERT(replica.outcome.ended.empty());
+        break;
+      }
+      default: {
+        const std::uint64_t step_ms = now - counted_to;
+        if (step_ms > longest_step_ms) uncounted += step_ms - longest_step_ms;
+        longest_pause = std::max(longest_pause, step_ms);
+        counted_to = now;
+        replica.tick(step_ms);
+      }
+    }
+    RC_ASSERT(replica.store.leases().clock_ms() + uncounted == counted_to);
+    for (const LeaseId ended : replica.outcome.ended) {
+      RC_ASSERT(now - begun[ended].at >= begun[ended].ttl * 1000);
+      begun.erase(ended);
+    }
+    for (const auto& [id, lease_begun] : begun) {
+      // Counted time since the beginning, without the pause in which it began: then it would have ended.
+      const std::uint64_t elapsed = counted_to < lease_begun.at ? 0 : counted_to - lease_begun.at;
+      const std::uint64_t not_counted = uncounted - lease_begun.uncounted;
+      RC_ASSERT(elapsed < lease_begun.ttl * 1000 + not_counted + longest_pause);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace conclave::kv

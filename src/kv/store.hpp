@@ -1,0 +1,98 @@
+// The replicated state machine of the Raft engine: keys, revisions, leases, lines.
+//
+// It is a function of the commands it has applied, in their order, and of nothing else: replicas that applied
+// the same have the same digest, and write the same snapshot byte for byte. Time is a command like any other.
+// docs/kv.md describes it as a whole.
+#pragma once
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include "kv/answer.hpp"
+#include "kv/command.hpp"
+#include "kv/history.hpp"
+#include "kv/leases.hpp"
+
+namespace conclave::kv {
+
+// Where in Raft's log a command stands.
+struct Context {
+  std::uint64_t index = 0;
+  std::uint64_t term = 0;
+};
+
+class Store {
+ public:
+  explicit Store(std::uint64_t table_seed = 0) : history_(table_seed) {}
+
+  // `outcome` is cleared first. An entry that cannot be decoded changes nothing; a replica that meets one
+  // must stop there, because others may know what it means.
+  std::expected<Answer, DecodeError> apply(std::span<const std::uint8_t> entry, Context context,
+                                           Outcome& outcome);
+  Answer apply(const Command& command, Context context, Outcome& outcome);
+
+  std::expected<RangeResult, Error> range(const Range& request) const;
+  // The one created first, if there is any: the holder of a lock, the leader of an election.
+  RecordRef oldest(const KeyRange& range) const;
+
+  Revision revision() const { return history_.revision(); }
+  Context applied() const { return applied_; }
+  const Leases& leases() const { return leases_; }
+  const History& history() const { return history_; }
+  const std::set<std::pair<std::uint64_t, AlarmKind>>& alarms() const { return alarms_; }
+
+  // Equal on replicas that have applied the same; kept up to date with every command, so asking costs
+  // nothing.
+  Digest digest() const;
+  // The same, worked out anew from every record: tells whether memory still says what was written to it.
+  Digest recomputed_digest() const;
+
+ private:
+  friend class SnapshotWriter;
+  friend class SnapshotReader;
+  using Result = decltype(Answer::result);
+
+  Result run(const Put& put);
+  Result run(const DeleteRange& range);
+  Result run(const Txn& txn);
+  Result run(const Compact& compact);
+  Result run(const LeaseGrant& grant);
+  Result run(const LeaseRevoke& revoke);
+  Result run(const LeaseRenew& renew);
+  Result run(const Tick& tick);
+  Result run(const Lock& lock);
+  Result run(const Campaign& campaign);
+  Result run(const Alarm& alarm);
+
+  bool is_refused_by_alarms(const Command& command, Error& error) const;
+  std::optional<Error> problem_of(const Put& put) const;
+  std::optional<Error> problem_of(const Range& range) const;
+  std::optional<Error> problem_of_branch(const Txn& txn, std::size_t& decision) const;
+  bool holds(const Compare& compare) const;
+  void decide(const Txn& txn);
+
+  void write(std::string_view key, std::string_view value, LeaseId lease);
+  void erase(Key& key);
+  PutResult put(const Put& put);
+  DeleteResult delete_range(const DeleteRange& range);
+  RangeResult read(const Range& request) const;
+  TxnResult run_branch(const Txn& txn, std::size_t& decision);
+  void end_lease(LeaseId id);
+  Result stand_in_line(std::string_view name, LeaseId lease, std::optional<std::string_view> value);
+  Digest digest_from(Digest records) const;
+
+  History history_;
+  Leases leases_;
+  std::set<std::pair<std::uint64_t, AlarmKind>> alarms_;
+  Context applied_ = {};
+  // Of the command being applied.
+  Outcome* outcome_ = nullptr;
+  std::vector<bool> decisions_;  // which branch each transaction takes, in the order of meeting them
+  std::vector<Key*> doomed_;
+};
+
+}  // namespace conclave::kv
