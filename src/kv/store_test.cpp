@@ -1,0 +1,313 @@
+#include "kv/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kv/replica_for_tests.hpp"
+
+namespace conclave::kv {
+namespace {
+
+constexpr std::string_view zero = KeyRange::no_end;
+
+TEST(Store, BeginsAtRevisionOneAndTheFirstWriteIsTwo) {
+  Replica replica;
+  EXPECT_EQ(replica.store.revision(), 1);
+  EXPECT_EQ(replica.put("a", "1"), "2: put over none");
+}
+
+TEST(Store, APutKeepsTheCreateRevisionUntilADelete) {
+  Replica replica;
+  replica.put("a", "1");
+  replica.put("a", "1");
+  EXPECT_EQ(replica.get("a"), "[a=1 c2 m3 v2 l0] of 1");
+  replica.remove("a");
+  EXPECT_EQ(replica.get("a"), "[] of 0");
+  replica.put("a", "2");
+  EXPECT_EQ(replica.get("a"), "[a=2 c5 m5 v1 l0] of 1");
+}
+
+TEST(Store, ADeleteOfNothingKeepsTheRevision) {
+  Replica replica;
+  replica.put("a", "1");
+  EXPECT_EQ(replica.remove("b"), "2: deleted 0 []");
+  EXPECT_EQ(replica.ask(DeleteRange{.key = "b", .range_end = "a"}), "2: deleted 0 []");
+}
+
+TEST(Store, ADeleteOfARangeIsOneRevisionInTheOrderOfKeys) {
+  Replica replica;
+  for (const char* key : {"b", "a", "c", "d"}) replica.put(key, "1");
+  EXPECT_EQ(replica.ask(DeleteRange{.key = "a", .range_end = "d", .prev_kv = true}),
+            "6: deleted 3 [a=1 c3 m3 v1 l0, b=1 c2 m2 v1 l0, c=1 c4 m4 v1 l0]");
+  EXPECT_EQ(texts(replica.outcome.events),
+            (std::vector<std::string>{"6 delete a over a=1 c3 m3 v1 l0", "6 delete b over b=1 c2 m2 v1 l0",
+                                      "6 delete c over c=1 c4 m4 v1 l0"}));
+}
+
+TEST(Store, ADeletionsRecordSaysNothingButKeyAndRevision) {
+  Replica replica;
+  replica.put("a", "1");
+  replica.remove("a");
+  const Record& deletion = *replica.outcome.events.at(0).now;
+  EXPECT_EQ(deletion.mod, 3);
+  EXPECT_EQ(deletion.create, 0);
+  EXPECT_EQ(deletion.version, 0);
+  EXPECT_TRUE(deletion.value().empty());
+}
+
+TEST(Store, PutsRefuseWhatEtcdRefuses) {
+  Replica replica;
+  EXPECT_EQ(replica.put("", "1"), "1: key is not provided");
+  EXPECT_EQ(replica.put("a", "1", 7), "1: requested lease not found");
+  EXPECT_EQ(replica.ask(Put{.key = "a", .ignore_value = true}), "1: key not found");
+  EXPECT_EQ(replica.ask(Put{.key = "a", .ignore_lease = true}), "1: key not found");
+  EXPECT_EQ(replica.ask(Put{.key = "a", .value = "1", .ignore_value = true}), "1: value is provided");
+  EXPECT_EQ(replica.ask(Put{.key = "a", .lease = 1, .ignore_lease = true}), "1: lease is provided");
+  EXPECT_EQ(replica.store.revision(), 1);
+}
+
+TEST(Store, APutMayKeepTheValueOrTheLeaseThereIs) {
+  Replica replica;
+  replica.ask(LeaseGrant{1, 10});
+  replica.put("a", "1", 1);
+  replica.ask(Put{.key = "a", .value = "2", .ignore_lease = true});
+  EXPECT_EQ(replica.get("a"), "[a=2 c2 m3 v2 l1] of 1");
+  replica.ask(Put{.key = "a", .ignore_value = true});
+  EXPECT_EQ(replica.get("a"), "[a=2 c2 m4 v3 l0] of 1");
+}
+
+struct ThreeKeys : testing::Test {
+  Replica replica;
+  void SetUp() override {
+    replica.put("c", "1");  // 2
+    replica.put("a", "3");  // 3
+    replica.put("b", "2");  // 4
+    replica.put("c", "1");  // 5
+  }
+};
+using StoreRange = ThreeKeys;
+
+TEST_F(StoreRange, IsOneKeyOrHalfOpenOrEverythingFromAKeyOn) {
+  EXPECT_EQ(replica.get("a"), "[a=3 c3 m3 v1 l0] of 1");
+  EXPECT_EQ(replica.range({.key = "a", .range_end = "c"}), "[a=3 c3 m3 v1 l0, b=2 c4 m4 v1 l0] of 2");
+  EXPECT_EQ(replica.range({.key = "b", .range_end = zero}), "[b=2 c4 m4 v1 l0, c=1 c2 m5 v2 l0] of 2");
+  EXPECT_EQ(replica.range({.key = zero, .range_end = zero, .count_only = true}), "[] of 3");
+  EXPECT_EQ(replica.range({.key = "c", .range_end = "a"}), "[] of 0");
+  EXPECT_EQ(replica.range({.key = ""}), "key is not provided");
+}
+
+TEST_F(StoreRange, CountsWhatFiltersAndLimitLeaveOut) {
+  EXPECT_EQ(replica.range({.key = "a", .range_end = zero, .limit = 1}), "[a=3 c3 m3 v1 l0] of 3 and more");
+  EXPECT_EQ(replica.range({.key = "a", .range_end = zero, .limit = 3, .min_mod_revision = 5}),
+            "[c=1 c2 m5 v2 l0] of 3");
+  EXPECT_EQ(replica.range({.key = "a", .range_end = zero, .max_create_revision = 1}), "[] of 3");
+  EXPECT_EQ(replica.range({.key = "a", .range_end = zero, .limit = 1, .min_create_revision = 3}),
+            "[a=3 c3 m3 v1 l0] of 3 and more");
+}
+
+TEST_F(StoreRange, IsSortedByAnyField) {
+  const auto first = [&](SortTarget target, SortOrder order) {
+    const auto found = replica.store.range(
+        {.key = "a", .range_end = zero, .limit = 1, .sort_order = order, .sort_target = target});
+    return std::string(found->kvs.at(0).key());
+  };
+  EXPECT_EQ(first(SortTarget::create, SortOrder::ascend), "c");
+  EXPECT_EQ(first(SortTarget::create, SortOrder::descend), "b");
+  EXPECT_EQ(first(SortTarget::mod, SortOrder::none), "a");
+  EXPECT_EQ(first(SortTarget::value, SortOrder::none), "c");
+  EXPECT_EQ(first(SortTarget::version, SortOrder::descend), "c");
+  EXPECT_EQ(first(SortTarget::key, SortOrder::descend), "c");
+}
+
+TEST_F(StoreRange, ReadsThePast) {
+  EXPECT_EQ(replica.range({.key = "a", .range_end = zero, .revision = 3}),
+            "[a=3 c3 m3 v1 l0, c=1 c2 m2 v1 l0] of 2");
+  EXPECT_EQ(replica.get("c", 1), "[] of 0");
+  EXPECT_EQ(replica.get("c", 6), "mvcc: required revision is a future revision");
+}
+
+TEST_F(StoreRange, ReadsThePastDownToTheCompactedRevision) {
+  EXPECT_EQ(replica.ask(Compact{6}), "5: mvcc: required revision is a future revision");
+  EXPECT_EQ(replica.ask(Compact{4}), "5: done");
+  EXPECT_EQ(replica.ask(Compact{4}), "5: mvcc: required revision has been compacted");
+  EXPECT_EQ(replica.get("c", 3), "mvcc: required revision has been compacted");
+  EXPECT_EQ(replica.get("c", 4), "[c=1 c2 m2 v1 l0] of 1");
+  EXPECT_EQ(replica.get("c"), "[c=1 c2 m5 v2 l0] of 1");
+}
+
+TEST(Store, CompactionsGoAFewRecordsAtATimeAndTakeDeletedKeysWithThem) {
+  Replica replica;
+  constexpr int many = 1000;
+  for (int i = 0; i < many; ++i) replica.put("k" + std::to_string(i % 50), std::to_string(i));
+  replica.ask(DeleteRange{.key = "k", .range_end = "l"});
+  const std::uint64_t before = replica.store.history().bytes();
+  replica.ask(Compact{replica.store.revision()});
+  EXPECT_FALSE(replica.store.history().is_swept());
+  EXPECT_GT(replica.store.history().bytes(), before / 2);
+  int commands = 0;
+  while (!replica.store.history().is_swept()) {
+    replica.tick(0);
+    ++commands;
+    EXPECT_EQ(replica.store.digest(), replica.store.recomputed_digest());
+  }
+  EXPECT_GT(commands, 10);
+  EXPECT_LT(commands, 100);
+  replica.put("z", "1");
+  replica.ask(Compact{replica.store.revision()});
+  for (int i = 0; i < 100; ++i) replica.tick(0);
+  EXPECT_EQ(replica.store.history().keys().size(), 1u);
+  EXPECT_LT(replica.store.history().bytes(), 200u);
+}
+
+TEST(Store, AKeyMayComeBackWhileACompactionForgetsIt) {
+  Replica replica;
+  for (int i = 0; i < 200; ++i) replica.put("a", std::to_string(i));
+  replica.remove("a");
+  replica.put("b", "1");
+  replica.ask(Compact{replica.store.revision()});
+  replica.put("a", "again");
+  for (int i = 0; i < 50; ++i) replica.tick(0);
+  EXPECT_EQ(replica.get("a"), "[a=again c204 m204 v1 l0] of 1");
+  EXPECT_EQ(replica.get("a", 203), "[] of 0");
+  EXPECT_EQ(replica.store.digest(), replica.store.recomputed_digest());
+}
+
+TEST(Store, AHotKeyIsReadAtAnyRevisionWithoutLookingAtAll) {
+  Replica replica;
+  for (int i = 0; i < 5000; ++i) replica.put("a", std::to_string(i));
+  EXPECT_EQ(replica.get("a", 2502), "[a=2500 c2 m2502 v2501 l0] of 1");
+  replica.ask(Compact{4000});
+  for (int i = 0; i < 200; ++i) replica.tick(0);
+  EXPECT_EQ(replica.get("a", 4000), "[a=3998 c2 m4000 v3999 l0] of 1");
+  EXPECT_LT(replica.store.history().bytes(), 1100u * (sizeof(Record) + 6));
+}
+
+TEST(Store, SharedRecordsOutliveTheStore) {
+  RecordRef kept;
+  {
+    Replica replica;
+    replica.put("a", "1");
+    kept = replica.store.range({.key = "a"})->kvs.at(0);
+    replica.remove("a");
+    replica.ask(Compact{3});
+    replica.put("b", "1");
+    replica.ask(Compact{4});
+    EXPECT_EQ(replica.store.history().keys().find("a"), nullptr);
+  }
+  EXPECT_EQ(text(kept), "a=1 c2 m2 v1 l0");
+}
+
+TEST(Store, AnEntryThatCannotBeDecodedChangesNothing) {
+  Replica replica;
+  const Digest before = replica.store.digest();
+  const Bytes nonsense = {200, 1, 2};
+  const auto answer = replica.store.apply(nonsense, {5, 1}, replica.outcome);
+  EXPECT_FALSE(answer.has_value());
+  EXPECT_EQ(replica.store.digest(), before);
+}
+
+TEST(Store, AnEntryIsAppliedOnce) {
+  Replica replica;
+  replica.put("a", "1");
+  EXPECT_THROW(replica.store.apply(Command(Put{.key = "a"}), replica.context, replica.outcome),
+               InvariantViolation);
+}
+
+TEST(Store, TheDigestTellsDifferentStatesApart) {
+  Replica one;
+  Replica other;
+  one.put("a", "1");
+  other.put("a", "2");
+  EXPECT_NE(one.store.digest(), other.store.digest());
+  one.put("a", "2");
+  other.put("a", "2");
+  EXPECT_NE(one.store.digest(), other.store.digest()) << "the history differs";
+}
+
+TEST(Store, AlarmsRefuseWhatTakesSpace) {
+  Replica replica;
+  replica.put("a", "1");
+  replica.ask(Alarm{7, AlarmKind::no_space, true});
+  EXPECT_EQ(replica.put("a", "2"), "2: mvcc: database space exceeded");
+  EXPECT_EQ(replica.ask(LeaseGrant{1, 10}), "2: mvcc: database space exceeded");
+  Txn reads;
+  reads.success.push_back({Range{.key = "a"}});
+  EXPECT_EQ(replica.ask(reads), "2: then([a=1 c2 m2 v1 l0] of 1;)");
+  Txn puts;
+  puts.failure.push_back({Put{.key = "a"}});
+  EXPECT_EQ(replica.ask(puts), "2: mvcc: database space exceeded");
+  EXPECT_EQ(replica.remove("a"), "3: deleted 1 []");
+  replica.ask(Alarm{7, AlarmKind::no_space, false});
+  EXPECT_EQ(replica.put("a", "2"), "4: put over none");
+  replica.ask(Alarm{7, AlarmKind::corrupt, true});
+  EXPECT_EQ(replica.remove("a"), "4: corrupt cluster");
+}
+
+TEST(Txn, ComparesMissingKeysAsZeroAndTheirValueAsNothing) {
+  Replica replica;
+  const auto holds = [&](Compare compare) {
+    Txn txn;
+    compare.key = "missing";
+    txn.compare.push_back(compare);
+    return std::get<TxnResult>(replica.apply(txn).result).succeeded;
+  };
+  EXPECT_TRUE(holds({.target = CompareTarget::version, .number = 0}));
+  EXPECT_TRUE(holds({.target = CompareTarget::create, .number = 0}));
+  EXPECT_TRUE(holds({.result = CompareResult::less, .target = CompareTarget::mod, .number = 1}));
+  EXPECT_TRUE(holds({.target = CompareTarget::lease, .number = 0}));
+  EXPECT_FALSE(holds({.target = CompareTarget::value, .value = ""}));
+  EXPECT_FALSE(holds({.result = CompareResult::not_equal, .target = CompareTarget::value, .value = "x"}));
+}
+
+TEST(Txn, AComparisonOfARangeMustHoldForEveryKey) {
+  Replica replica;
+  replica.put("a1", "x");
+  replica.put("a2", "y");
+  Txn txn;
+  txn.compare.push_back({.result = CompareResult::greater,
+                         .target = CompareTarget::mod,
+                         .key = "a",
+                         .range_end = "b",
+                         .number = 1});
+  EXPECT_EQ(replica.ask(txn), "3: then()");
+  txn.compare[0].number = 2;
+  EXPECT_EQ(replica.ask(txn), "3: else()");
+}
+
+TEST(Txn, RunsInOneRevisionAndReadsItsOwnWrites) {
+  Replica replica;
+  Txn txn;
+  txn.success.push_back({Put{.key = "a", .value = "1"}});
+  txn.success.push_back({Range{.key = "a"}});
+  txn.success.push_back({Put{.key = "b", .value = "2"}});
+  EXPECT_EQ(replica.ask(txn), "2: then(put over none;[a=1 c2 m2 v1 l0] of 1;put over none;)");
+  EXPECT_EQ(replica.outcome.events.at(1).now->sub, 1u);
+}
+
+TEST(Txn, NestedComparisonsSeeTheStateBeforeTheWhole) {
+  Replica replica;
+  Txn nested;
+  nested.compare.push_back({.target = CompareTarget::version, .key = "a", .number = 0});
+  nested.success.push_back({Put{.key = "b", .value = "a was missing"}});
+  Txn txn;
+  txn.success.push_back({Put{.key = "a", .value = "1"}});
+  txn.success.push_back({nested});
+  EXPECT_EQ(replica.ask(txn), "2: then(put over none;then(put over none;);)");
+}
+
+TEST(Txn, AnErrorLeavesNoTrace) {
+  Replica replica;
+  replica.put("a", "1");
+  Txn txn;
+  txn.success.push_back({Put{.key = "a", .value = "2"}});
+  txn.success.push_back({Put{.key = "b", .lease = 9}});
+  EXPECT_EQ(replica.ask(txn), "2: requested lease not found");
+  txn.success[1] = {Range{.key = "a", .revision = 3}};
+  EXPECT_EQ(replica.ask(txn), "2: mvcc: required revision is a future revision");
+  txn.success[1] = {Put{.key = "c", .ignore_value = true}};
+  EXPECT_EQ(replica.ask(txn), "2: key not found");
+  EXPECT_EQ(replica.get("a"), "[a=1 c2 m2 v1 l0] of 1");
+  EXPECT_TRUE(replica.outcome.events.empty());
+}
+
+}  // namespace
+}  // namespace conclave::kv
