@@ -32,10 +32,11 @@ Record& History::append(Key& key, std::string_view value, const Record& fields) 
   record->digest = record->digest_of_contents();
   digest_ += record->digest;
   bytes_ += bytes_of(*record);
-  const bool existed = key.exists();
+  const Record* before = key.exists() ? key.newest : nullptr;
   if (key.newest) key.older.push_back(key.newest);
   key.newest = record;
-  if (existed != key.exists()) keys_.refresh(key);
+  if (!before && !record->is_deletion()) keys_.note_birth(key);
+  if (before && record->is_deletion()) keys_.note_death(key, before->create);
   return *record;
 }
 

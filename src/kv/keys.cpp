@@ -1,5 +1,7 @@
 #include "kv/keys.hpp"
 
+#include <algorithm>
+
 #include "core/ensure.hpp"
 
 namespace conclave::kv {
@@ -85,6 +87,25 @@ void Keys::remove(Key& key) {
   tree_.erase(key);
   --size_;
   forget_key(&key);
+}
+
+// These go up to the root, and look aside only where they must: most of what they do is waiting for memory.
+void Keys::note_birth(Key& key) {
+  const Revision create = key.newest->create;
+  for (Key* at = &key; at; at = at->links.parent) {
+    ++at->alive;
+    at->oldest = std::min(at->oldest, create);
+  }
+}
+
+void Keys::note_death(Key& key, Revision create) {
+  for (Key* at = &key; at; at = at->links.parent) {
+    if (at->oldest == create) {
+      at->refresh();
+    } else {
+      --at->alive;
+    }
+  }
 }
 
 void Keys::grow_a_little() {

@@ -46,8 +46,9 @@ class Keys {
   Key* find(std::string_view text) const;
   Key& find_or_add(std::string_view text);
   void remove(Key& key);
-  // After its newest record began or ceased to exist.
-  void refresh(Key& key) { tree_.refresh(key); }
+  // After its newest record made a key exist, or no longer exist, that had been created then.
+  void note_birth(Key& key);
+  void note_death(Key& key, Revision create);
 
   std::size_t size() const { return size_; }
   Key* first() const { return tree_.first(); }

@@ -27,12 +27,24 @@ int examine(const Key* at, const Key* parent) {
   return 1 + std::max(left, right);
 }
 
+const Key* top_of(const Keys& keys) {
+  const Key* top = keys.first();
+  while (top && top->links.parent) top = top->links.parent;
+  return top;
+}
+
+void take_record(Keys& keys, Key& key) {
+  Record* before = std::exchange(key.newest, nullptr);
+  if (!before) return;
+  if (!before->is_deletion()) keys.note_death(key, before->create);
+  give_up(before);
+}
+
 void give_record(Keys& keys, Key& key, Revision create) {
-  Record* record = new_record(key, {});
-  record->create = create;
-  if (key.newest) give_up(key.newest);
-  key.newest = record;
-  keys.refresh(key);
+  take_record(keys, key);
+  key.newest = new_record(key, {});
+  key.newest->create = create;
+  if (create != 0) keys.note_birth(key);
 }
 
 TEST(Keys, AgreeWithASortedMapThroughInsertsAndRemovals) {
@@ -49,7 +61,7 @@ TEST(Keys, AgreeWithASortedMapThroughInsertsAndRemovals) {
       Key* key = keys.find(text);
       EXPECT_EQ(key != nullptr, expected.contains(text));
       if (key) {
-        if (key->newest) give_up(std::exchange(key->newest, nullptr));
+        take_record(keys, *key);
         keys.remove(*key);
       }
       expected.erase(text);
@@ -60,11 +72,7 @@ TEST(Keys, AgreeWithASortedMapThroughInsertsAndRemovals) {
     }
     if (i % 500 != 0) continue;
     EXPECT_EQ(keys.size(), expected.size());
-    examine(keys.first() ? [&] {
-      Key* top = keys.first();
-      while (top->links.parent) top = top->links.parent;
-      return top;
-    }() : nullptr, nullptr);
+    examine(top_of(keys), nullptr);
     std::string from = "k" + std::to_string(draw(300));
     std::string to = "k" + std::to_string(draw(300));
     std::uint64_t count = 0;

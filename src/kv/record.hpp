@@ -56,7 +56,9 @@ struct Key {
   bool exists() const { return newest && !newest->is_deletion(); }
   Record* version(std::size_t i) const { return i < older.size() ? older[i] : newest; }
 
-  void refresh() {
+  bool refresh() {
+    const std::uint32_t alive_before = alive;
+    const Revision oldest_before = oldest;
     const bool here = exists();
     alive = here ? 1 : 0;
     oldest = here ? newest->create : never;
@@ -65,6 +67,7 @@ struct Key {
       alive += below->alive;
       if (below->oldest < oldest) oldest = below->oldest;
     }
+    return alive != alive_before || oldest != oldest_before;
   }
 };
 

@@ -101,6 +101,10 @@ class SnapshotReader {
   std::expected<void, SnapshotError> feed(std::span<const std::uint8_t> bytes);
   std::expected<std::unique_ptr<Store>, SnapshotError> finish();
 
+  // The end was among the bytes; then, the digest of what was read, which should be the one that was written.
+  bool is_complete() const { return stage_ == Stage::complete; }
+  Digest digest() const { return store_->digest(); }
+
  private:
   enum class Stage { header, leases, records, complete };
   bool take(const SnapshotHeader& header);

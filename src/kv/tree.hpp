@@ -34,7 +34,9 @@ class Tree {
     }
     *place = &node;
     node.links = {.parent = above};
-    mend(&node);
+    node.refresh();
+    // Above the first node that notices nothing, nobody will.
+    for (Node* at = above; at && update(*at); at = at->links.parent) at = balance(at);
   }
 
   void erase(Node& node) {
@@ -54,12 +56,10 @@ class Tree {
       put_in_place_of(node, node.links.left ? node.links.left : node.links.right);
     }
     node.links = {};
-    mend(changed);
-  }
-
-  // The node's own value has changed, and not its place.
-  void refresh(Node& node) {
-    for (Node* at = &node; at; at = at->links.parent) at->refresh();
+    for (Node* at = changed; at; at = at->links.parent) {
+      update(*at);
+      at = balance(at);
+    }
   }
 
   // The first node that does not come `before` what is sought.
@@ -93,9 +93,11 @@ class Tree {
     return at;
   }
   static std::int32_t height(const Node* node) { return node ? node->links.height : 0; }
-  static void update(Node& node) {
+  static bool update(Node& node) {
+    const std::int32_t before = node.links.height;
     node.links.height = 1 + std::max(height(node.links.left), height(node.links.right));
-    node.refresh();
+    const bool other_sums = node.refresh();
+    return other_sums || node.links.height != before;
   }
 
   void put_in_place_of(Node& old, Node* substitute) {
@@ -138,13 +140,6 @@ class Tree {
       return lift(*at, right, left);
     }
     return at;
-  }
-
-  void mend(Node* from) {
-    for (Node* at = from; at; at = at->links.parent) {
-      update(*at);
-      at = balance(at);
-    }
   }
 
   Node* root_ = nullptr;

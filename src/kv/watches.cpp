@@ -22,10 +22,11 @@ std::size_t bytes_of(const Event& event) {
 
 }  // namespace
 
-void Watches::Watcher::refresh() {
-  farthest = this;
+bool Watches::Watcher::refresh() {
+  const Watcher* before = std::exchange(farthest, this);
   for (const Watcher* below : {links.left, links.right})
     if (below && ends_earlier(farthest->range(), below->farthest->range())) farthest = below->farthest;
+  return farthest != before;
 }
 
 std::optional<WatchId> Watches::create(WatchRequest request) {

@@ -73,7 +73,7 @@ class Watches {
     std::size_t queued_bytes = 0;
 
     KeyRange range() const { return {request.key, request.range_end}; }
-    void refresh();
+    bool refresh();
   };
 
   static bool wants(const Watcher& watcher, const Event& event);

@@ -1,0 +1,42 @@
+kv_twin(compacts_too_much history
+  "if (record->is_deletion()) drop_first(key);"
+  "drop_first(key);")
+kv_twin(keeps_a_lost_digest history
+  "digest_ -= record->digest;"
+  "")
+kv_twin(reads_a_revision_too_late history
+  "return bound < other->mod; });\n    found"
+  "return bound + 1 < other->mod; });\n    found")
+kv_twin(leases_run_from_the_last_step leases
+  "{ restore(id, ttl, 0); }"
+  "{ restore(id, ttl, clock_ms_ + static_cast<std::uint64_t>(ttl) * 1000); }")
+kv_twin(believes_deposed_leaders store
+  "if (tick.term != applied_.term) return Done{};"
+  "")
+kv_twin(counts_sleep_as_time store
+  "std::min(tick.elapsed_ms, longest_step_ms)"
+  "tick.elapsed_ms")
+kv_twin(keeps_the_old_lease_too store
+  "leases_.detach(before, *event.now->key);"
+  "")
+kv_twin(lets_the_youngest_in keys
+  "if (top.oldest >= least) return;"
+  "if (found && top.oldest <= least) return;")
+kv_twin(forgets_who_is_next lines
+  "moved.insert(line->first);"
+  "")
+kv_twin(slow_watchers_skip watches
+  "watcher.next = watcher.queue.front().now->mod;"
+  "watcher.next = watcher.queue.back().now->mod;")
+kv_twin(limits_one_too_early read
+  "result.more = found.size() > limit;"
+  "result.more = found.size() >= limit;")
+kv_twin(decides_nested_branches_alike read
+  "for (const Op& op : succeeds ? txn.success : txn.failure)\n    if (const auto* nested"
+  "for (const Op& op : txn.success)\n    if (const auto* nested")
+kv_twin(snapshots_of_the_present snapshot
+  "if (record.mod > header_.revision) break;"
+  "")
+kv_twin(snapshots_forget_what_is_swept_meanwhile snapshot
+  "!History::is_seen_by(reader_, record)"
+  "record.dropped != 0")
