@@ -74,8 +74,9 @@ class Records {
   std::size_t room_ = 0;
 };
 
-struct Shard {
-  explicit Shard(bool numbered) : met(numbered) {}
+// No two have a line of the cache in common, because different workers write to them.
+struct alignas(64) Shard {
+  Shard(bool numbered, Pages& pages) : met(numbered, pages) {}
   PrintSet met;
   std::uint32_t states = 0;
   // Only if ways are to be told.
@@ -85,8 +86,7 @@ struct Shard {
   std::vector<Id> words;                // of whole states; only if exact
   std::uint32_t begun = 0;              // states before this place have been expanded
   std::uint64_t bytes() const {
-    return met.bytes() + parents.capacity() * 4 + ordinals.capacity() * 2 + asleep.capacity() * 8 +
-           words.capacity() * 4;
+    return parents.capacity() * 4 + ordinals.capacity() * 2 + asleep.capacity() * 8 + words.capacity() * 4;
   }
 };
 
@@ -109,7 +109,7 @@ class Searcher {
         stride_(width_ + (telling ? 2 : 0) + (reduce_ ? 2 : 0)),
         hands_(std::max(1u, options.workers)),
         started_(std::chrono::steady_clock::now()) {
-    for (std::uint32_t i = 0; i < shards; ++i) shards_.emplace_back(numbered_);
+    for (std::uint32_t i = 0; i < shards; ++i) shards_.emplace_back(numbered_, pages_);
     for (auto& hand : hands_) {
       hand.finds.resize(shards);
       if (!numbered_) hand.recent.resize(recent_size);
@@ -130,10 +130,17 @@ class Searcher {
   }
 
  private:
+  // A successor to be looked up.
+  struct Find {
+    std::uint64_t low = 0;
+    std::uint32_t high = 0;
+    std::uint32_t record = 0;
+    Print print() const { return {low, high}; }
+  };
   // What one worker holds.
-  struct Hand {
-    Records records;             // successors: the state, [its parent, which successor,] [what sleeps]
-    std::vector<Records> finds;  // by shard: the fingerprint, and which record
+  struct alignas(64) Hand {
+    Records records;  // successors: the state, [its parent, which successor,] [what sleeps]
+    std::vector<std::vector<Find>> finds;  // by shard
     // Per record: its number if it is to be expanded, nobody if not.
     std::vector<std::uint32_t> fates;
     // What this worker has met lately: most states that are met again are met again soon.
@@ -150,7 +157,6 @@ class Searcher {
     std::uint64_t discontent = 0;
   };
   static constexpr std::size_t recent_size = std::size_t{1} << 13;
-  static constexpr std::size_t find_words = 5;
 
   // Takes the successors of one state, and sorts them by shard.
   class Sorter final : public Successors {
@@ -165,19 +171,15 @@ class Searcher {
       const std::uint32_t ordinal = ordinal_++;
       ++hand_.edges;
       Fingerprint print = fingerprint;
-      if (print == Fingerprint{}) print.high = 1;  // none is zero, so that an empty slot is
+      if (print.low == 0) print.low = 1;  // as the set wishes
       if (!search_.numbered_) {
         Fingerprint& last = hand_.recent[print.low & (recent_size - 1)];
         if (last == print) return;
         last = print;
       }
       const std::size_t index = hand_.records.size() / search_.stride_;
-      std::uint32_t* find = hand_.finds[print.high >> (64 - shard_bits)].add(find_words);
-      find[0] = static_cast<std::uint32_t>(print.high);
-      find[1] = static_cast<std::uint32_t>(print.high >> 32);
-      find[2] = static_cast<std::uint32_t>(print.low);
-      find[3] = static_cast<std::uint32_t>(print.low >> 32);
-      find[4] = static_cast<std::uint32_t>(index);
+      hand_.finds[print.high >> (64 - shard_bits)].push_back(
+          {print.low, static_cast<std::uint32_t>(print.high), static_cast<std::uint32_t>(index)});
       std::uint32_t* record = hand_.records.add(search_.stride_);
       for (std::uint32_t i = 0; i < search_.width_; ++i) record[i] = state[i];
       record += search_.width_;
@@ -354,21 +356,21 @@ class Searcher {
 
   void insert_all(std::uint32_t index, Hand& hand) {
     Shard& shard = shards_[index];
-    Records& finds = hand.finds[index];
-    const std::size_t count = finds.size() / find_words;
-    constexpr std::size_t ahead = 16;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i + ahead < count) shard.met.prefetch(finds.data() + (i + ahead) * find_words);
-      const std::uint32_t* find = finds.data() + i * find_words;
+    std::vector<Find>& finds = hand.finds[index];
+    constexpr std::size_t ahead = 32;
+    for (std::size_t i = 0; i < std::min(ahead, finds.size()); ++i) shard.met.prefetch(finds[i].print());
+    for (std::size_t i = 0; i < finds.size(); ++i) {
+      if (i + ahead < finds.size()) shard.met.prefetch(finds[i + ahead].print());
+      const Find& find = finds[i];
       ensure(shard.states < 1u << place_bits, "a shard numbers up to 67 million states");
-      const auto [place, fresh] = shard.met.insert(find, shard.states);
+      const auto [place, fresh] = shard.met.insert(find.print(), shard.states);
       if (!fresh && !numbered_) continue;
-      std::uint32_t* record = hand.records.data() + find[4] * std::size_t{stride_};
+      std::uint32_t* record = hand.records.data() + find.record * std::size_t{stride_};
       if (fresh) {
-        hand.fates[find[4]] = number_of(index, place);
+        hand.fates[find.record] = number_of(index, place);
         keep(shard, record);
       } else {
-        meet_again(shard, place, record, hand.fates[find[4]]);
+        meet_again(shard, place, record, hand.fates[find.record]);
       }
     }
     finds.clear();
@@ -432,7 +434,7 @@ class Searcher {
 
   void finish_block() {
     states_ = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = pages_.bytes();
     for (const Shard& shard : shards_) {
       states_ += shard.states;
       bytes += shard.bytes();
@@ -441,7 +443,7 @@ class Searcher {
     for (Hand& hand : hands_) {
       edges_ += hand.edges;
       bytes += hand.records.bytes() + hand.fates.capacity() * 4 + hand.recent.size() * sizeof(Fingerprint);
-      for (const auto& finds : hand.finds) bytes += finds.bytes();
+      for (const auto& finds : hand.finds) bytes += finds.capacity() * sizeof(Find);
       if (hand.fresh.count > 0) {
         next_.push_back(std::move(hand.fresh));
         hand.fresh = {};
@@ -585,6 +587,7 @@ class Searcher {
   const bool telling_;
   const bool numbered_;  // states can be found again
   const std::uint32_t stride_;
+  Pages pages_;  // of all shards
   std::vector<Shard> shards_;
   std::vector<Hand> hands_;
   std::chrono::steady_clock::time_point started_;
