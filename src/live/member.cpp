@@ -140,9 +140,13 @@ class Member::Name final : public Surroundings {
     act([&](auto& out) { renewal_.renew(out); });
   }
   void absent_changed(const NodeSet& absent, bool anew) {
+    const bool came_back = renewal_.absent.contains(owner_.self_) && !absent.contains(owner_.self_);
     renewal_.absent = absent;
     if (!in_epochs()) return;
-    if (renewal_.members.intersects(absent) || (anew && renewal_.phase != Renewal::Phase::asleep)) renew();
+    // What was proposed while this member was left out nobody took up.
+    if (renewal_.members.intersects(absent) ||
+        ((anew || came_back) && renewal_.phase != Renewal::Phase::asleep))
+      renew();
     if (renewal_.wanted) want();
   }
   bool counts_on(NodeId peer) const { return renewal_.members.contains(peer); }
@@ -351,8 +355,10 @@ class Member::Name final : public Surroundings {
 
   std::string words(const NodeSet& blockers) const {
     if (client_ == Client::holding) return "";
-    if (in_epochs() && renewal_.wanted && renewal_.phase == Renewal::Phase::asleep)
+    if (in_epochs() && renewal_.wanted && renewal_.phase == Renewal::Phase::asleep) {
+      if (renewal_.absent.contains(owner_.self_)) return "this member was left out";
       return "too few members are present to begin";
+    }
     if (in_epochs() && renewal_.phase == Renewal::Phase::leaving)
       return "begins anew when the leases of a member that died have ended";
     if (renewal_.phase == Renewal::Phase::gathering && !blockers.empty())
@@ -511,6 +517,7 @@ void Member::on_message(NodeId from, ByteView payload) {
     case WordKind::promise: return on_promise(from, body);
     case WordKind::noted: return on_noted(from, body);
     case WordKind::mention: return on_mention(from, body);
+    case WordKind::sight: return on_sight(from, body);
   }
   unreadable(from, "a word of unknown kind");
 }
@@ -560,25 +567,16 @@ void Member::on_up(NodeId peer, std::uint64_t incarnation) {
   const bool restarted = state.met && state.incarnation != incarnation;
   if (restarted) {
     log_(LogLevel::info, fmt::format("event=restarted peer={} incarnation={}", peer.value, incarnation));
-    wait_out(peer);
+    wait_out(peer, 0s);
     state.longest_lease = {};
+    state.sight = {};
   }
   const bool broken = std::exchange(state.promise_broken, false);
   state.met = state.up = true;
   state.incarnation = incarnation;
   state.since = Clock::now();
   state.noted_ms = 0;
-  if (promised_ms_ > 0) {
-    write_word(word_, WordKind::promise, PromiseHead{promised_ms_});
-    send(peer);
-  }
-  const auto standing = roster_.find(peer);
-  if (standing != roster_.end() && standing->second.evicted && standing->second.incarnation != incarnation)
-    set_standing(peer, {standing->second.version + 1, false, 0});
-  if (!roster_.empty()) {
-    write_word(word_, WordKind::roster, RosterHead{roster_});
-    send(peer);
-  }
+  greet(peer);
   if (restarted || broken) renew_where(peer);
   if (engine_.elects) {
     roster_changed();
@@ -590,6 +588,21 @@ void Member::on_up(NodeId peer, std::uint64_t incarnation) {
     }
   }
   if (told_.peer_up) told_.peer_up(peer);
+}
+
+void Member::greet(NodeId peer) {
+  if (promised_ms_ > 0) {
+    write_word(word_, WordKind::promise, PromiseHead{promised_ms_});
+    send(peer);
+  }
+  if (!roster_.empty()) {
+    write_word(word_, WordKind::roster, RosterHead{roster_});
+    send(peer);
+  }
+  if (engine_.in_epochs) {
+    write_word(word_, WordKind::sight, sight());
+    send(peer);
+  }
 }
 
 void Member::on_down(NodeId peer) {
@@ -612,7 +625,9 @@ void Member::on_broken_promise(NodeId peer, const std::string& why) {
   log_(LogLevel::warning, fmt::format("event=broken-promise peer={} why={}", peer.value, in_quotes(why)));
   peers_[peer].promise_broken = true;
   boost::asio::post(loop_, [this, peer, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired() && std::exchange(peers_[peer].promise_broken, false)) renew_where(peer);
+    if (alive.expired() || !std::exchange(peers_[peer].promise_broken, false)) return;
+    greet(peer);
+    renew_where(peer);
   });
 }
 
@@ -623,10 +638,10 @@ void Member::renew_where(NodeId peer) {
   }
 }
 
-void Member::wait_out(NodeId peer) {
+void Member::wait_out(NodeId peer, nanoseconds until_it_notices) {
   const PeerState& state = peers_[peer];
   const auto from = state.up ? Clock::now() : state.since;
-  be_quiet_until(from + state.longest_lease);
+  be_quiet_until(from + until_it_notices + state.longest_lease);
 }
 
 void Member::be_quiet_until(Clock::time_point end) {
@@ -660,16 +675,75 @@ NodeSet Member::absent() const {
   return result;
 }
 
+// ---- whose link is broken
+
+SightHead Member::sight() const {
+  SightHead result;
+  NodeSet& ours = result.hears[self_];
+  for (const auto& [node, peer] : peers_) {
+    if (!peer.up) continue;
+    ours.insert(node);
+    if (const auto theirs = peer.sight.hears.find(node); theirs != peer.sight.hears.end())
+      result.hears.insert(*theirs);
+  }
+  return result;
+}
+
+void Member::share_sight() {
+  SightHead now = sight();
+  if (!engine_.in_epochs || now == shared_) return;
+  shared_ = std::move(now);
+  write_word(word_, WordKind::sight, shared_);
+  for (const auto& [node, peer] : peers_) {
+    if (peer.up) send(node);
+  }
+}
+
+void Member::on_sight(NodeId from, ByteView body) {
+  SightHead head;
+  if (!read_whole(body, head)) return unreadable(from, "a sight");
+  const auto known = [&](NodeId node) { return everyone_.contains(node); };
+  for (const auto& [node, heard] : head.hears) {
+    if (!known(node) || heard.size() > everyone_.size() || !std::ranges::all_of(heard, known))
+      return unreadable(from, "a sight of strangers");
+  }
+  peers_[from].sight = std::move(head);
+}
+
+std::optional<NodeSet> Member::hears(NodeId member) const {
+  std::optional<NodeSet> result;
+  for (const auto& [node, peer] : peers_) {
+    if (!peer.up) continue;
+    const auto own = peer.sight.hears.find(node);
+    if (own == peer.sight.hears.end() || !own->second.contains(member)) continue;
+    const auto row = peer.sight.hears.find(member);
+    if (row == peer.sight.hears.end()) return everyone_;  // they have just met: more is known soon
+    if (!result || row->second.size() > result->size()) result = row->second;
+  }
+  return result;
+}
+
+NodeSet Member::cut_off_from() const {
+  NodeSet result;
+  for (const auto& [node, peer] : peers_) {
+    if (!peer.up && hears(node)) result.insert(node);
+  }
+  return result;
+}
+
+// Of two that do not hear each other, and are both heard, one has to go: who hears fewer members, of equals
+// the one with the smaller id.
+bool Member::yields_to(NodeId member) const {
+  const auto theirs = hears(member);
+  if (!theirs) return false;
+  const NodeSet ours = sight().hears[self_];
+  return std::pair(ours.size(), self_) < std::pair(theirs->size(), member);
+}
+
 bool Member::with_majority() const {
   std::size_t there = 1;
   for (const auto& [node, peer] : peers_) there += peer.up;
   return 2 * there > everyone_.size();
-}
-
-bool Member::outnumbered() const {
-  std::size_t away = 0;
-  for (const auto& [node, peer] : peers_) away += !peer.up;
-  return 2 * away > everyone_.size();
 }
 
 std::uint64_t Member::membership_epoch() const {
@@ -703,7 +777,7 @@ std::expected<std::uint64_t, std::string> Member::leave_out(NodeId member, std::
         "the group could each go on without the other",
         list(left), everyone_.size()));
   log_(LogLevel::warning, fmt::format("event=evicted peer={} incarnation={}", member.value, incarnation));
-  wait_out(member);
+  wait_out(member, 2 * options_.links.down_after);
   set_standing(member, {before.version + 1, true, incarnation});
   if (told_.peer_evicted) told_.peer_evicted(member);
   return membership_epoch();
@@ -729,13 +803,15 @@ void Member::on_roster(NodeId from, ByteView body) {
   RosterHead head;
   if (!read_whole(body, head)) return unreadable(from, "a roster");
   bool changed = false;
+  const Standing before = roster_[self_];
   std::vector<NodeId> evicted;
   for (const auto& [node, theirs] : head.standings) {
     if (!everyone_.contains(node)) return unreadable(from, "a roster with strangers");
     Standing& ours = roster_[node];
     if (theirs <= ours) continue;
     if (theirs.evicted && !ours.evicted && node != self_) {
-      wait_out(node);
+      // If it lives it hears of this, or hears none of us any longer, before that time is over.
+      wait_out(node, 2 * options_.links.down_after);
       evicted.push_back(node);
     }
     ours = theirs;
@@ -747,10 +823,20 @@ void Member::on_roster(NodeId from, ByteView body) {
   for (NodeId node : evicted) {
     if (told_.peer_evicted) told_.peer_evicted(node);
   }
-  const Standing mine = roster_[self_];
-  if (!mine.evicted || mine.incarnation != links_->incarnation()) return;
+  if (!roster_[self_].evicted) return;
   // The others went on without us. Whatever we had is theirs now; with empty hands we may come back.
-  give_up_everything("this member was evicted");
+  if (before < roster_[self_]) give_up_everything("this member was evicted");
+  come_back();
+}
+
+// Where somebody whom the others count on does not hear us, they would have to leave us out again.
+void Member::come_back() {
+  const Standing mine = roster_[self_];
+  if (!mine.evicted) return;
+  const NodeSet away = absent();
+  const NodeSet unheard = cut_off_from();
+  if (std::ranges::any_of(unheard, [&](NodeId node) { return !away.contains(node); })) return;
+  log_(LogLevel::info, "event=came-back");
   set_standing(self_, {mine.version + 1, false, 0});
 }
 
@@ -831,25 +917,32 @@ void Member::look_after_traces() {
                                     in_quotes("cannot write; what follows is not in it")));
 }
 
+void Member::leave_out_the_dead() {
+  const auto now = Clock::now();
+  const NodeSet away = absent();
+  if (away.contains(self_) || !with_majority()) return;
+  for (const auto& [node, peer] : peers_) {
+    // Nothing is known of one that nobody here ever met; what it promised may still bind its clients.
+    if (peer.up || away.contains(node) || (!peer.met && !hears(node)) || yields_to(node)) continue;
+    // By then it has noticed, if it lives, that it is alone; and the leases it gave have ended, with a
+    // tenth for clocks that differ. While a group starts, links take their time.
+    const auto silence = (peer.met ? 2 : 10) * options_.links.down_after;
+    if (now - peer.since < silence + peer.longest_lease + peer.longest_lease / 10) continue;
+    if (const auto done = leave_out(node, peer.incarnation); !done)
+      log_(LogLevel::warning,
+           fmt::format("event=cannot-evict peer={} why={}", node.value, in_quotes(done.error())));
+    return;
+  }
+}
+
 void Member::tend() {
   stood_still();
   look_after_traces();
   const auto now = Clock::now();
   std::erase_if(names_, [&](const auto& entry) { return entry.second->forget(now); });
-  if (engine_.regenerates) {
-    for (const auto& [node, peer] : peers_) {
-      const auto standing = roster_.find(node);
-      if (!peer.met || peer.up || (standing != roster_.end() && standing->second.evicted)) continue;
-      // By then it has noticed, if it lives, that it is alone; and the leases it gave have ended, with a
-      // tenth for clocks that differ.
-      const auto patience = 2 * options_.links.down_after + peer.longest_lease + peer.longest_lease / 10;
-      if (now - peer.since < patience || !with_majority()) continue;
-      if (const auto done = leave_out(node, peer.incarnation); !done)
-        log_(LogLevel::warning,
-             fmt::format("event=cannot-evict peer={} why={}", node.value, in_quotes(done.error())));
-      break;
-    }
-  }
+  share_sight();
+  come_back();
+  if (engine_.regenerates) leave_out_the_dead();
   if (engine_.elects && engine_.in_epochs) {
     const NodeSet gone = absent();
     for (Name* known : all_names()) known->absent_changed(gone, false);
@@ -887,6 +980,9 @@ GroupStatus Member::status() const {
   std::ranges::sort(result.names, {}, &NameStatus::name);
   if (!with_majority() && everyone_.size() > 1)
     result.notes.push_back("this member cannot reach a majority of the group");
+  if (const NodeSet unheard = cut_off_from(); !unheard.empty() && absent().contains(self_))
+    result.notes.push_back(fmt::format(
+        "this member was left out, and comes back when it hears {}, whom others hear", list(unheard)));
   if (waiting_out())
     result.notes.push_back("leases of a member that died are waited out before anything begins anew");
   return result;

@@ -65,6 +65,7 @@ class Member final : public Group {
     std::chrono::nanoseconds longest_lease = {};  // as it promised
     std::uint64_t noted_ms = 0;                   // what it knows of ours
     bool promise_broken = false;                  // and nobody has acted on it yet
+    SightHead sight = {};                         // as it last told
   };
   struct Promise {
     std::uint64_t lease_ms;
@@ -86,13 +87,17 @@ class Member final : public Group {
   void on_promise(NodeId from, ByteView body);
   void on_noted(NodeId from, ByteView body);
   void on_mention(NodeId from, ByteView body);
+  void on_sight(NodeId from, ByteView body);
   void unreadable(NodeId from, std::string_view what);
   void on_up(NodeId peer, std::uint64_t incarnation);
   void on_down(NodeId peer);
   void on_broken_promise(NodeId peer, const std::string& why);
 
+  // Whatever a peer has to know that meets us, or may have missed something.
+  void greet(NodeId peer);
+
   // Somebody's clients may go on without it for this long: no epoch is left before.
-  void wait_out(NodeId peer);
+  void wait_out(NodeId peer, std::chrono::nanoseconds until_it_notices);
   void be_quiet_until(Clock::time_point end);
   bool waiting_out() const { return Clock::now() < quiet_until_; }
   void on_quiet_over();
@@ -103,11 +108,20 @@ class Member final : public Group {
   void spread_roster();
   void roster_changed();
   void give_up_everything(const std::string& why);
+  void come_back();
+  void leave_out_the_dead();
   bool stood_still();
   void look_after_traces();
   NodeSet absent() const;
+
+  SightHead sight() const;
+  void share_sight();
+  // Whom that member hears, as far as those whom we hear know; nothing if none of them hears it.
+  std::optional<NodeSet> hears(NodeId member) const;
+  // Members that we do not hear and others do: it is the link that is broken.
+  NodeSet cut_off_from() const;
+  bool yields_to(NodeId member) const;
   bool with_majority() const;
-  bool outnumbered() const;
   std::uint64_t membership_epoch() const;
 
   void tend();  // once in a while: forget names, leave out the dead
@@ -135,6 +149,7 @@ class Member final : public Group {
   Clock::time_point tended_ = Clock::now();
   boost::asio::steady_timer quiet_over_;
   boost::asio::steady_timer tending_;
+  SightHead shared_;  // what the others know of our sight
   std::uint64_t promised_ms_ = 0;
   std::deque<Promise> promises_;
   std::vector<std::unique_ptr<Process>> graveyard_;  // until no call of theirs is under way

@@ -202,6 +202,34 @@ TEST(Member, ALostTokenIsMadeAnewByTheOthers) {
   EXPECT_TRUE(village.until([&] { return village.inside.contains({1}); })) << village.door({1}).words;
 }
 
+TEST(Member, OfTwoThatDoNotHearEachOtherOneStepsBack) {
+  Engine ring = engine<mutex::TokenRing>("token-ring");
+  ring.regenerates = true;
+  Village village(ring, 3);
+  village.members.clear();
+  const auto whole = village.usual.links.via;
+  for (std::uint32_t i : {2u, 3u}) village.start({i});
+  village.usual.links.via[{2}] = {"127.0.0.1", free_ports(1).value()[0]};
+  village.start({1});
+  village.members[{1}]->acquire("door");
+  village.members[{2}]->acquire("door");
+  ASSERT_TRUE(village.until([&] { return village.inside.contains({2}); })) << village.door({2}).words;
+  EXPECT_TRUE(village.members[{3}]->status().members[0].evicted);
+  village.release({2});
+  village.run_for(500ms);
+  EXPECT_FALSE(village.inside.contains({1})) << "it came back although 2 does not hear it";
+  EXPECT_EQ(village.door({1}).words, "this member was left out");
+  EXPECT_EQ(village.members[{1}]->status().notes,
+            std::vector<std::string>{
+                "this member was left out, and comes back when it hears member 2, whom others hear"});
+  // Another process in its place, with a whole link, serves again.
+  village.kill({1});
+  village.usual.links.via = whole;
+  village.start({1});
+  village.members[{1}]->acquire("door");
+  EXPECT_TRUE(village.until([&] { return village.inside.contains({1}); })) << village.door({1}).words;
+}
+
 // A peer whose words the test chooses.
 struct Puppet {
   std::unique_ptr<Links> links;

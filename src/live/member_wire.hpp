@@ -22,6 +22,7 @@ enum class WordKind : std::uint8_t {
   promise = 6,  // the longest lease of the sender
   noted = 7,    // … the receiver knows it
   mention = 8,  // of a name, to a peer that may have forgotten it
+  sight = 9,    // whom the sender hears, and whom those hear
 };
 
 struct InnerHead {
@@ -50,6 +51,11 @@ struct Standing {
 };
 struct RosterHead {
   std::map<NodeId, Standing> standings = {};
+};
+// Of the sender and of each member that it hears: whom that one hears.
+struct SightHead {
+  std::map<NodeId, NodeSet> hears = {};
+  bool operator==(const SightHead&) const = default;
 };
 struct PromiseHead {
   std::uint64_t lease_ms = 0;
