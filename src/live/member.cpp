@@ -768,7 +768,7 @@ std::expected<std::uint64_t, std::string> Member::evict(NodeId member, std::uint
 }
 
 std::expected<std::uint64_t, std::string> Member::leave_out(NodeId member, std::uint64_t incarnation) {
-  const Standing before = roster_[member];
+  const Membership before = roster_[member];
   if (before.evicted) return std::unexpected(fmt::format("member {} is evicted already", member.value));
   const NodeSet left = absent().with(member);
   if (2 * (everyone_.size() - left.size()) <= everyone_.size())
@@ -783,7 +783,7 @@ std::expected<std::uint64_t, std::string> Member::leave_out(NodeId member, std::
   return membership_epoch();
 }
 
-void Member::set_standing(NodeId member, Standing standing) {
+void Member::set_standing(NodeId member, Membership standing) {
   roster_[member] = standing;
   spread_roster();
   roster_changed();
@@ -803,11 +803,11 @@ void Member::on_roster(NodeId from, ByteView body) {
   RosterHead head;
   if (!read_whole(body, head)) return unreadable(from, "a roster");
   bool changed = false;
-  const Standing before = roster_[self_];
+  const Membership before = roster_[self_];
   std::vector<NodeId> evicted;
-  for (const auto& [node, theirs] : head.standings) {
+  for (const auto& [node, theirs] : head.members) {
     if (!everyone_.contains(node)) return unreadable(from, "a roster with strangers");
-    Standing& ours = roster_[node];
+    Membership& ours = roster_[node];
     if (theirs <= ours) continue;
     if (theirs.evicted && !ours.evicted && node != self_) {
       // If it lives it hears of this, or hears none of us any longer, before that time is over.
@@ -831,7 +831,7 @@ void Member::on_roster(NodeId from, ByteView body) {
 
 // Where somebody whom the others count on does not hear us, they would have to leave us out again.
 void Member::come_back() {
-  const Standing mine = roster_[self_];
+  const Membership mine = roster_[self_];
   if (!mine.evicted) return;
   const NodeSet away = absent();
   const NodeSet unheard = cut_off_from();

@@ -104,7 +104,7 @@ class Member final : public Group {
   void renew_where(NodeId peer);
 
   std::expected<std::uint64_t, std::string> leave_out(NodeId member, std::uint64_t incarnation);
-  void set_standing(NodeId member, Standing standing);
+  void set_standing(NodeId member, Membership standing);
   void spread_roster();
   void roster_changed();
   void give_up_everything(const std::string& why);
@@ -139,7 +139,7 @@ class Member final : public Group {
   GroupEvents told_;
   std::unique_ptr<Links> links_;
   std::map<NodeId, PeerState> peers_;
-  std::map<NodeId, Standing> roster_;
+  std::map<NodeId, Membership> roster_;
   std::unordered_map<std::string, std::unique_ptr<Name>> names_;
   std::unordered_map<std::uint64_t, Name*> by_serial_;  // whose timers
   std::uint64_t serials_ = 0;

@@ -42,15 +42,16 @@ struct GoneHead {
   Epoch epoch = {};
 };
 
-// What is known of each member's standing. The greatest version counts; of two equal ones the stricter.
-struct Standing {
+// What is known of each member: whether it counts. The greatest version counts; of two equal ones the
+// stricter.
+struct Membership {
   std::uint64_t version = 0;
   bool evicted = false;
   std::uint64_t incarnation = 0;  // that was evicted
-  auto operator<=>(const Standing&) const = default;
+  auto operator<=>(const Membership&) const = default;
 };
 struct RosterHead {
-  std::map<NodeId, Standing> standings = {};
+  std::map<NodeId, Membership> members = {};
 };
 // Of the sender and of each member that it hears: whom that one hears.
 struct SightHead {

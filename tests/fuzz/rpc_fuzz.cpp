@@ -1,6 +1,6 @@
 // Whatever bytes come over a connection, the front desk's transport answers or closes, and keeps its bounds.
-// The first byte chooses who reads (S: a server's HTTP/2, C: a client's, H: HTTP/1.1, F: gRPC's framing, T:
-// texts in headers), the second into which pieces the rest is cut.
+// The first byte chooses who reads (S: a server's HTTP/2, C: a client's, H: HTTP/1.1, F: gRPC's framing, Q:
+// the fields of a request's head, T: texts in headers), the second into which pieces the rest is cut.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +12,7 @@
 #include "rpc/channel_core.hpp"
 #include "rpc/framing.hpp"
 #include "rpc/http1.hpp"
+#include "rpc/request_head.hpp"
 #include "rpc/server_call.hpp"
 #include "rpc/timeout_header.hpp"
 
@@ -193,6 +194,28 @@ std::string read_messages(std::string_view bytes, std::size_t piece) {
   return all;
 }
 
+// Lines of a name, a tab and a value.
+void read_head(std::string_view lines) {
+  constexpr std::size_t most = 500;
+  RequestHead head;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    const std::string_view name = line.substr(0, line.find('\t'));
+    head.add(name, line.substr(std::min(line.size(), name.size() + 1)), most);
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+  }
+  head.complete();
+  require(head.fields().list_bytes() <= most, "no more is kept than the limit");
+  if (head.malformed() || head.too_large()) return;
+  require(!head.method().empty() && head.path().starts_with('/'), "a whole head says what is asked for");
+  bool regular = false;
+  for (std::size_t i = 0; i < head.fields().size(); ++i) {
+    const bool pseudo = head.fields()[i].first.starts_with(':');
+    require(!pseudo || !regular, "what HTTP/2 adds comes first");
+    regular = regular || !pseudo;
+  }
+}
+
 void read_texts(std::string_view text) {
   if (const auto timeout = parse_timeout(text)) {
     const auto again = parse_timeout(format_timeout(*timeout));
@@ -218,6 +241,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'C': feed_client(bytes, piece); break;
     case 'H': feed_http1(bytes, piece); break;
     case 'F': require(read_messages(bytes, piece) == read_messages(bytes, 0), "cuts change nothing"); break;
+    case 'Q': read_head(bytes); break;
     case 'T': read_texts(bytes); break;
     default: break;
   }

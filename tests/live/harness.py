@@ -66,6 +66,7 @@ class Group:
         self.hosts = {i: "127.0.0.1" for i in self.everyone}
         self.own_flags = {i: [] for i in self.everyone}
         self.around = {i: [] for i in self.everyone}  # a command that runs the member, or its client
+        self.client_flags = []  # of verbs that ask its members
         self.processes = {}
 
     @property
@@ -110,8 +111,8 @@ class Group:
         return f"{self.hosts[i]}:{self.client_ports[i]}"
 
     def status(self, i):
-        run = subprocess.run([CONCLAVE, "status", "--endpoints", self.endpoint(i), "--json"], capture_output=True,
-                             timeout=20)
+        run = subprocess.run([CONCLAVE, "status", "--endpoints", self.endpoint(i), "--json", *self.client_flags],
+                             capture_output=True, timeout=20)
         answers = json.loads(run.stdout) if run.stdout else []
         return answers[0] if answers and "members" in answers[0] else None
 

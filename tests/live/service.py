@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 
-from harness import CONCLAVE, Group, free_ports, run_tests, wait_until
+from harness import CONCLAVE, Group, Skipped, free_ports, run_tests, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 LOCKS = ["central-server", "central-token", "token-ring", "lamport", "ricart-agrawala", "carvalho-roucairol",
          "ricart-agrawala-just-released", "maekawa-deadlock-free", "bakery-messages"]
@@ -206,6 +208,62 @@ def traces(engine, *settings):
     return f"{grants} grants, repeated"
 
 
+# ---- strangers' clients, and clients that are strangers
+
+def python_client():
+    """The etcd client of Python, which is for the system's own interpreter."""
+    with Group("ricart-agrawala", 3) as group:
+        run = subprocess.run(["/usr/bin/python3", "-B", f"{HERE}/etcd3_client.py", group.endpoint(2)],
+                             capture_output=True, text=True, timeout=100)
+        if run.returncode == 77:
+            raise Skipped(run.stdout.strip())
+        assert run.returncode == 0, run.stdout + run.stderr
+        return run.stdout.strip()
+
+
+def tls():
+    """Members and clients that check each other's certificates; whoever is not signed for is told why it is refused."""
+    group = Group("ricart-agrawala", 3)
+    made = subprocess.run(["bash", f"{HERE}/../rpc/certificates.sh", group.folder], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    key, certificate = f"{group.folder}/secret", lambda name: f"{group.folder}/{name}"
+    with open(key, "w") as file:
+        file.write("nobody knows this\n")
+    os.chmod(key, 0o600)
+    group.flags += ["--key-file", key, "--tls-ca", certificate("authority.pem"), "--client-tls"]
+    for i in group.everyone:
+        group.own_flags[i] = ["--tls-cert", certificate("server.pem"), "--tls-key", certificate("server.key")]
+    group.client_flags = ["--cacert", certificate("authority.pem")]
+
+    def lock(*flags, patience="30"):
+        return subprocess.run([CONCLAVE, "lock", "door", "--timeout", patience, *flags, "--", "true"],
+                              capture_output=True, text=True, timeout=60)
+
+    with group:
+        for i in group.everyone:
+            got = lock("--cacert", certificate("authority.pem"), "--endpoints", group.endpoint(i))
+            assert got.returncode == 0, got.stderr
+        wrong = lock("--cacert", certificate("stranger.pem"), "--endpoints", group.endpoint(1), patience="1")
+        assert wrong.returncode == 125 and "certificate" in wrong.stderr, (wrong.returncode, wrong.stderr)
+        plain = lock("--endpoints", group.endpoint(1), patience="1")
+        assert plain.returncode == 125 and plain.stderr, (plain.returncode, plain.stderr)
+        # A member that another authority signed for, and one with another secret.
+        for flags, why in ((["--tls-cert", certificate("mallory.pem"), "--tls-key", certificate("mallory.key")], "certificate"),
+                           (group.own_flags[3] + ["--key-file", certificate("alice.key")], "key")):
+            group.kill(3)
+            wait_until(lambda: group.up(1, without=(3,)), 20, "1 missing 3")
+            own, group.own_flags[3] = group.own_flags[3], flags
+            before = "".join(group.log(i) for i in group.everyone).count(why)
+            group.start(3)
+            wait_until(lambda: "".join(group.log(i) for i in group.everyone).count(why) > before, 20, f"a word about the {why}")
+            assert group.up(1, without=(3,)), group.status(1)
+            group.own_flags[3] = own
+        group.kill(3)
+        group.start(3)
+        group.wait_all_up()
+        return f"stranger: {wrong.stderr.strip()}; without TLS: {plain.stderr.strip()}"
+
+
 TESTS = {f"contention/{engine}": (lambda engine=engine: contention(engine, 3, 100)) for engine in LOCKS}
 TESTS["contention/maekawa"] = lambda: contention("maekawa", 1, 100)  # alone: among three it may deadlock, as published
 for size in (5, 7):
@@ -230,6 +288,8 @@ for engine in LOCKS:
 TESTS["started-twice"] = started_twice
 TESTS["two-with-one-id"] = two_with_one_id
 TESTS["lease-ends"] = lease_ends
+TESTS["python-client"] = python_client
+TESTS["tls"] = tls
 
 
 if __name__ == "__main__":
