@@ -322,6 +322,7 @@ class Member::Name final : public Surroundings {
   void forget_process() {
     if (!process_) return;
     owner_.by_serial_.erase(serial_);
+    owner_.timers_.disarm({serial_, 0}, {serial_ + 1, 0});
     process_->end_trace();
     owner_.bury(std::move(process_));
     asked_ = false;

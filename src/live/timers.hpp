@@ -48,6 +48,7 @@ class Timers {
     const std::uint64_t ticks = draw.between(after.min.count, after.max.count);
     const auto [place, fresh] = timers_.try_emplace(key);
     Timer& timer = place->second;
+    if (!fresh && !timer.runs) --resting_;
     timer.due = Clock::now() + static_cast<std::int64_t>(ticks) * tick_;
     timer.order = armed_so_far_;
     timer.runs = true;
@@ -59,7 +60,14 @@ class Timers {
 
   void disarm(const Key& key) {
     const auto place = timers_.find(key);
-    if (place != timers_.end()) place->second.runs = false;
+    if (place != timers_.end()) rest(place->second);
+    sweep_if_worth_it();
+  }
+  // All keys from the first on and before the end: those of an instance that is gone.
+  void disarm(const Key& first, const Key& end) {
+    for (auto place = timers_.lower_bound(first); place != timers_.end() && place->first < end; ++place)
+      rest(place->second);
+    sweep_if_worth_it();
   }
 
   bool armed(const Key& key) const {
@@ -68,9 +76,12 @@ class Timers {
   }
   // When it will fire; only for one that is armed.
   Time due(const Key& key) const { return timers_.at(key).due; }
+  // What is kept, with what was disarmed and is not yet due.
+  std::size_t kept() const { return std::max(timers_.size(), queue_.size()); }
 
  private:
   static constexpr std::uint64_t most_ticks = 1'000'000'000;
+  static constexpr std::size_t most_resting = 1000;
 
   struct Timer {
     Time due = {};
@@ -96,6 +107,23 @@ class Timers {
     timer.queued = timer.due;
     queue_.push_back({timer.due, timer.order, key});
     std::push_heap(queue_.begin(), queue_.end());
+  }
+
+  void rest(Timer& timer) {
+    resting_ += timer.runs;
+    timer.runs = false;
+  }
+
+  // Who arms and disarms under ever new keys shall not fill the memory with what will never fire.
+  void sweep_if_worth_it() {
+    if (resting_ <= most_resting || 2 * resting_ <= timers_.size()) return;
+    std::erase_if(timers_, [](const auto& entry) { return !entry.second.runs; });
+    std::erase_if(queue_, [&](const Entry& entry) {
+      const auto place = timers_.find(entry.key);
+      return place == timers_.end() || place->second.queued != entry.time;
+    });
+    std::make_heap(queue_.begin(), queue_.end());
+    resting_ = 0;
   }
 
   void wake() {
@@ -127,6 +155,7 @@ class Timers {
     Timer& timer = place->second;
     if (timer.runs && (timer.due > now || timer.due > entry.time)) return enqueue(entry.key, timer);
     const bool fires = timer.runs;
+    resting_ -= !fires;
     timers_.erase(place);
     if (fires) fire_(entry.key);
   }
@@ -137,6 +166,7 @@ class Timers {
   std::uint64_t armed_so_far_ = 0;
   std::map<Key, Timer> timers_;
   std::vector<Entry> queue_;  // a heap
+  std::size_t resting_ = 0;   // of the timers, those that were disarmed
   std::shared_ptr<Alarm> alarm_;
 };
 

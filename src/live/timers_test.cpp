@@ -95,6 +95,22 @@ TEST(Timers, DrawFromTheirSeed) {
   EXPECT_NE(draws(1), draws(2));
 }
 
+TEST(Timers, WhatWasDisarmedIsNotKeptUntilItIsDue) {
+  boost::asio::io_context loop;
+  std::vector<std::pair<int, int>> fired;
+  Timers<std::pair<int, int>> timers(
+      loop, 1, [&](const auto& key) { fired.push_back(key); }, std::chrono::microseconds(1));
+  timers.arm({0, 7}, {{2000}, {2000}});
+  for (int instance = 1; instance <= 100'000; ++instance) {
+    for (int timer = 0; timer < 3; ++timer) timers.arm({instance, timer}, {{900'000'000}, {900'000'000}});
+    timers.disarm({instance, 0});
+    timers.disarm({instance, 1}, {instance + 1, 0});
+    ASSERT_LT(timers.kept(), 5000u);
+  }
+  for (int i = 0; i < 200 && fired.empty(); ++i) loop.run_one_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(fired, (std::vector<std::pair<int, int>>{{0, 7}}));
+}
+
 TEST(Timers, GoneTimersDoNotFire) {
   boost::asio::io_context loop;
   bool fired = false;

@@ -86,6 +86,7 @@ class Process {
     const std::string text = line + "\n";
     EXPECT_EQ(write(to_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
+  pid_t id() const { return id_; }
   void signal(int number) const { ::kill(id_, number); }
   // Its last line may be missing after this, as after any kill -9.
   void kill(int number) {
