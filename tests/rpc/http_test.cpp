@@ -45,6 +45,18 @@ TEST_F(Http, UnderstandsRequestsHoweverTheyAreCut) {
   }
 }
 
+TEST_F(Http, UnderstandsChunksByteByByte) {
+  for (const std::string body : {"0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "1\r\na\r\n0\r\nTrailer: x\r\n\r\n"}) {
+    Stranger stranger(world);
+    stranger.send("POST /v3/chunks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (const char byte : body) {
+      world.for_a_while(1ms);
+      stranger.send(std::string(1, byte));
+    }
+    stranger.until_received("POST /v3/chunks " + std::string(body[0] == '0' ? "" : body.substr(3, 1)));
+  }
+}
+
 TEST_F(Http, AnswersOneAfterTheOther) {
   Stranger stranger(world);
   stranger.send(
