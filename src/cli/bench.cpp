@@ -182,6 +182,7 @@ void add_bench(CLI::App& app, Action& action) {
   all->add_flag("--json", live->json, "for programs");
   all->footer("Example:\n  conclave bench live --engines ricart-agrawala,maekawa --members 3,5,7");
   all->callback([live, &action] { action = [live] { return bench_live(*live); }; });
+  add_bench_raft(*verb, action);
 }
 
 }  // namespace conclave::cli

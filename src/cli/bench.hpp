@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <string>
+#include <vector>
 
 #include "catalogue/entry.hpp"
 #include "cli/local_group.hpp"
@@ -42,6 +43,10 @@ struct GroupLoad {
 // leased is waited out.
 std::expected<GroupLoad, std::string> load_group(LocalGroup& group, const std::vector<std::uint32_t>& members,
                                                  std::uint64_t entries, const std::string& name);
+
+double microseconds(std::chrono::steady_clock::duration time);
+// So much of them is no greater; 0 if there is none.
+double at_quantile(const std::vector<double>& sorted, double quantile);
 
 // Microseconds that a message takes to a process on another processor and back, over TCP on loopback; the
 // median of many.

@@ -23,14 +23,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Error = std::unexpected<std::string>;
 
-double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
-
-double at_quantile(std::vector<double>& sorted, double quantile) {
-  if (sorted.empty()) return 0;
-  return sorted[std::min(sorted.size() - 1,
-                         static_cast<std::size_t>(quantile * static_cast<double>(sorted.size())))];
-}
-
 bool append(int file, std::int64_t fence) {
   const std::string line = fmt::format("{}\n", fence);
   return ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
@@ -46,6 +38,16 @@ bool grow(const std::string& fences) {
 }
 
 }  // namespace
+
+double microseconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+double at_quantile(const std::vector<double>& sorted, double quantile) {
+  if (sorted.empty()) return 0;
+  return sorted[std::min(sorted.size() - 1,
+                         static_cast<std::size_t>(quantile * static_cast<double>(sorted.size())))];
+}
 
 std::expected<LockLoad, std::string> load_lock(const Client& client, const std::string& name,
                                                std::uint64_t entries, std::chrono::seconds ttl,

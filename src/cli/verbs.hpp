@@ -18,6 +18,7 @@ void add_trace(CLI::App& app, Action& action);
 void add_scenario(CLI::App& app, Action& action);
 void add_live(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_bench_raft(CLI::App& bench, Action& action);  // one of its measurements
 void add_serve(CLI::App& app, Action& action);
 void add_status(CLI::App& app, Action& action);
 void add_evict(CLI::App& app, Action& action);

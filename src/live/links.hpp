@@ -88,6 +88,8 @@ class Links {
     std::function<void(NodeId peer)> down;
     // Messages to or from this peer are lost for good: its process or ours was replaced, or a queue was full.
     std::function<void(NodeId peer, const std::string& why)> broken_promise;
+    // The connection broke: long before `down`, and perhaps for nothing. May be left out.
+    std::function<void(NodeId peer)> disconnected;
     // A link that was congested is no more. May be left out.
     std::function<void(NodeId peer)> drained;
   };

@@ -217,6 +217,8 @@ void Links::Loop::drop(Session& session, std::string_view why) {
   if (session.phase == Phase::gone) return;
   const Phase before = std::exchange(session.phase, Phase::gone);
   const std::string reason = "why=" + in_quotes(why);
+  const std::optional<NodeId> lost =
+      before == Phase::established ? std::optional(session.link->peer.id) : std::nullopt;
   if (before == Phase::parting) {
     // It was said why.
   } else if (session.link) {
@@ -232,6 +234,7 @@ void Links::Loop::drop(Session& session, std::string_view why) {
   session.connecting.reset();
   std::erase_if(sessions_, [&](const SessionPointer& one) { return one.get() == &session; });
   count_door();
+  if (lost && events_.disconnected) events_.disconnected(*lost);
 }
 
 }  // namespace conclave::live

@@ -13,15 +13,16 @@ declare -A may_include=(
   [causality]="core trace"
   [sim]="core trace"
   [check]="core trace"
-  [live]="core trace"
+  [live]="core trace storage"
   [rpc]="core"
   [storage]="core"
   [client]="core rpc"
   [desk]="core live rpc"
+  [cluster]="core protocols live storage"
   [catalogue]="core protocols trace sim check graph causality live"
   [accept]="core protocols trace sim check graph causality catalogue"
   [scenario]="core protocols trace sim check catalogue"
-  [cli]="core trace sim check graph plot causality live rpc client desk catalogue accept scenario"
+  [cli]="core trace sim check graph plot causality live rpc client desk cluster catalogue accept scenario"
 )
 # Clocks, threads, files and randomness stay out of what must be a pure function of its inputs.
 impure='chrono|ctime|thread|mutex|atomic|future|random|fstream|iostream|cstdio|unordered_map|unordered_set'

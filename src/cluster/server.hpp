@@ -1,0 +1,98 @@
+// One server of a Raft cluster between real processes: the protocol, its links and its disk.
+//
+//   auto server = cluster::Server::open(loop, options, {.applied = …, .failed = …}, log);
+//   const std::uint64_t serial = (*server)->propose(bytes);   // applied(index, bytes, serial) will answer
+//
+// Whatever is proposed anywhere is applied everywhere in the same order. Everything happens on the loop.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/node_set.hpp"
+#include "core/payload.hpp"
+#include "live/links.hpp"
+
+namespace conclave::cluster {
+
+struct ServerOptions {
+  live::LinkOptions links = {};
+  std::string data = {};  // the directory
+  std::chrono::milliseconds heartbeat{50};
+  std::chrono::milliseconds patience{300};  // for its leader; a follower waits once to twice this long
+  std::chrono::milliseconds handicap{0};    // and this much longer, if others had better lead
+  std::uint64_t most_entries = 4096;        // in one message
+  std::uint64_t keep_entries = 10'000;      // before a snapshot, for those who are a little behind
+  std::chrono::nanoseconds spin{0};         // for which the flushing thread looks for work before it sleeps
+};
+
+struct Events {
+  // The log has this command at this place. `mine` is what `propose` returned for it here; 0: it came from
+  // elsewhere, or from an earlier run of this process.
+  std::function<void(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine)>
+      applied;
+  // Instead of what was before this place, the state that it leads to.
+  std::function<void(std::uint64_t index, const Payload& state)> restored = {};
+  // What was proposed here up to this is in that state; what came of it nobody here knows.
+  std::function<void(std::uint64_t serial)> taken = {};
+  // Everything that was committed before `read` returned this is applied.
+  std::function<void(std::uint64_t serial)> readable = {};
+  std::function<void(std::uint64_t term)> leading = {};
+  std::function<void(const std::string& why)> failed = {};  // its disk: it takes no part any more
+};
+
+struct PeerStatus {
+  live::LinkStatus link = {};
+  // To the leader.
+  std::uint64_t match = 0;
+  std::uint64_t next = 0;
+  bool gets_snapshot = false;
+};
+
+struct ServerStatus {
+  NodeId self = {};
+  std::string role = {};  // one word
+  std::uint64_t term = 0;
+  std::optional<NodeId> leader = {};
+  std::uint64_t first_index = 0;
+  std::uint64_t last_index = 0;
+  std::uint64_t committed = 0;
+  std::uint64_t snapshot_index = 0;
+  NodeSet voters = {};
+  NodeSet outgoing = {};  // while the members change
+  NodeSet learners = {};
+  std::map<NodeId, PeerStatus> peers = {};
+  std::uint64_t open_proposals = 0;
+  std::uint64_t flushes = 0;  // of the disk
+  std::chrono::nanoseconds flush_median = {};
+  std::chrono::nanoseconds flush_worst = {};
+};
+
+class Server {
+ public:
+  // Events may come before it returns: what the disk has of a snapshot.
+  static std::expected<std::unique_ptr<Server>, std::string> open(boost::asio::io_context& loop,
+                                                                  const ServerOptions& options, Events events,
+                                                                  live::Log log);
+  virtual ~Server() = default;
+
+  virtual std::uint64_t propose(Payload command) = 0;
+  virtual std::uint64_t read() = 0;
+  // A snapshot: the state as it is now, and what it looks like once it is saved.
+  virtual void capture() = 0;
+  virtual void compact(Payload state) = 0;
+  virtual void reconfigure(NodeSet voters, NodeSet learners) = 0;
+  virtual void transfer(NodeId to) = 0;
+
+  virtual bool leads() const = 0;
+  virtual std::optional<NodeId> leader() const = 0;
+  virtual ServerStatus status() const = 0;
+};
+
+}  // namespace conclave::cluster

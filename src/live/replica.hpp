@@ -1,0 +1,309 @@
+// One server of a protocol that survives crashes, for the live world: takes its steps, and keeps the order
+// that they rely on. What a step persists is on disk before what it sends leaves; what it sends at once does
+// not wait; and the server hears when its disk has caught up.
+//
+//   auto replica = live::Replica<P>::open(loop, options, {.send = …, .event = …, .failed = …});
+//   (*replica)->command(Propose{…});
+//   (*replica)->deliver(from, bytes);
+//
+// While one flush of the disk runs, the writes of all further steps gather for the next. Everything happens
+// on the thread that runs the loop, but the flushing.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/codec.hpp"
+#include "core/protocol.hpp"
+#include "core/visit.hpp"
+#include "live/frames.hpp"
+#include "live/timers.hpp"
+#include "storage/flusher.hpp"
+#include "storage/segmented_log.hpp"
+#include "storage/snapshots.hpp"
+
+namespace conclave::live {
+
+// How a protocol's writes are kept in a log whose older part is given up from time to time, and what of them
+// is so large that it gets a file of its own.
+template <class P>
+concept KeptInSegments = Recovers<P> && HearsOfDisk<P> &&
+    requires(const P& node, typename P::Write& write, typename P::Durable& durable) {
+  { P::greatest_index(write) } -> std::convertible_to<std::uint64_t>;  // that the write is about
+  { node.preamble() } -> std::same_as<typename P::Write>;  // what must be known if older writes are gone
+  { node.oldest_index() } -> std::convertible_to<std::uint64_t>;  // writes about no more than this may go
+  { P::bulk(write) } -> std::same_as<Payload*>;                   // none: there is none
+  { P::bulk(durable) } -> std::same_as<Payload*>;
+};
+
+struct ReplicaOptions {
+  NodeId self = {};
+  NodeSet members = {};
+  std::string data = {};   // the directory
+  std::string stamp = {};  // whose data that is
+  std::uint64_t seed = 1;
+  std::chrono::nanoseconds tick = usual_tick;
+  storage::LogOptions log = {};
+  storage::FlusherOptions flusher = {};
+};
+
+template <Protocol P>
+  requires KeptInSegments<P>
+class Replica {
+ public:
+  using Message = typename P::Message;
+  using Command = typename P::Spec::Command;
+  using Event = typename P::Spec::Event;
+  using Write = typename P::Write;
+  using Mark = decltype(P::mark(std::declval<const Write&>()));
+
+  struct Ports {
+    std::function<void(NodeId to, ByteView message)> send;
+    std::function<void(const Event&)> event;              // may give commands
+    std::function<void(const storage::Failure&)> failed;  // the disk; nothing is sent after it
+  };
+
+  // Reads what the disk has, and begins. Events may be told before it returns.
+  static std::expected<std::unique_ptr<Replica>, storage::Failure> open(boost::asio::io_context& loop,
+                                                                        const ReplicaOptions& options,
+                                                                        const typename P::Setup& setup,
+                                                                        Ports ports) {
+    std::unique_ptr<Replica> replica(new Replica(loop, options, std::move(ports)));
+    if (auto begun = replica->begin(options, setup); !begun) return std::unexpected(begun.error());
+    return replica;
+  }
+  // What was written is flushed; nobody hears of it any more.
+  ~Replica() {
+    *alive_ = false;
+    flusher_.reset();
+  }
+
+  const P& node() const { return node_; }
+
+  void command(const Command& command) {
+    step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); });
+  }
+  // False if the bytes are no message of this protocol.
+  bool deliver(NodeId from, ByteView bytes) {
+    if (dead_) return true;
+    Decoder decoder(numbers_of(bytes));
+    walk(decoder, received_);
+    if (!decoder.failed()) decoder.finish();
+    if (decoder.failed()) return false;
+    step([&] { visit_in_place(received_, [&](const auto& which) { node_.on_message(out_, from, which); }); });
+    return true;
+  }
+
+  const storage::Latencies& disk() const { return flusher_->latencies(); }
+  storage::LogStatus log_status() const { return flusher_->status(); }
+  std::uint64_t flushes() const { return flushes_; }
+
+ private:
+  struct Unsynced {
+    std::uint64_t number;  // of the flush that it waits for
+    Mark mark;
+  };
+  struct Waiting {
+    std::uint64_t number;
+    NodeId to;
+    Bytes bytes;
+  };
+
+  Replica(boost::asio::io_context& loop, const ReplicaOptions& options, Ports ports)
+      : loop_(loop),
+        ports_(std::move(ports)),
+        timers_(
+            loop, options.seed,
+            [this](const typename P::Timer& timer) { step([&] { node_.on_timer(out_, timer); }); },
+            options.tick) {}
+
+  std::expected<void, storage::Failure> begin(const ReplicaOptions& options, const typename P::Setup& setup) {
+    auto directory = storage::Directory::open(options.data, {.stamp = options.stamp});
+    if (!directory) return std::unexpected(directory.error());
+    directory_ = std::move(*directory);
+    std::optional<typename P::Durable> durable;
+    std::optional<storage::Failure> unreadable;
+    auto log = storage::SegmentedLog::open(*directory_, options.log, [&](const storage::Replayed& replayed) {
+      auto write = decode<Write>(numbers_of(replayed.bytes));
+      if (write) return take_write<P>(durable, std::move(*write));
+      unreadable = {storage::FailureKind::damaged,
+                    "a record of the log is none of this protocol: " + std::string(describe(write.error()))};
+    });
+    if (!log) return std::unexpected(log.error());
+    if (unreadable) return std::unexpected(*unreadable);
+    auto snapshots = storage::Snapshots::open(*directory_);
+    if (!snapshots) return std::unexpected(snapshots.error());
+    snapshots_.emplace(std::move(*snapshots));
+    if (durable) {
+      if (auto read = read_bulk(*durable); !read) return read;
+    }
+    flusher_ = std::make_unique<storage::Flusher>(std::move(*log), options.flusher, flusher_events());
+    step([&] {
+      node_ = durable ? P::recover(options.self, options.members, setup, *durable, out_)
+                      : P::start(options.self, options.members, setup, out_);
+      renew_preamble();
+    });
+    return {};
+  }
+
+  storage::Flusher::Events flusher_events() {
+    const auto post = [this](auto act) {
+      boost::asio::post(loop_, [alive = alive_, act = std::move(act)] {
+        if (*alive) act();
+      });
+    };
+    return {.durable = [this, post](std::uint64_t number) { post([this, number] { durable(number); }); },
+            .failed = [this, post](const storage::Failure& why) { post([this, why] { fail(why); }); }};
+  }
+
+  // What a step asks for is carried out before the next one begins. Events may give commands: those wait.
+  template <class Act>
+  void step(Act&& act) {
+    if (dead_) return;
+    out_.clear();
+    act();
+    settle();
+    while (!busy_ && !told_.empty()) {
+      busy_ = true;
+      for (std::vector<Event> events; !told_.empty();) {
+        events.swap(told_);
+        for (const Event& event : events) ports_.event(event);
+        events.clear();
+      }
+      busy_ = false;
+    }
+  }
+
+  void settle() {
+    for (const auto& send : out_.early) {
+      encode_into(send.message);
+      ports_.send(send.to, bytes_of(bytes_));
+    }
+    for (Write& write : out_.writes) persist(write);
+    for (const auto& send : out_.sends) {
+      encode_into(send.message);
+      if (durable_ == submitted_ && !appended_) {
+        ports_.send(send.to, bytes_of(bytes_));
+      } else {
+        waiting_.push_back({submitted_ + (appended_ ? 1 : 0), send.to, bytes_});
+      }
+    }
+    if (!out_.more) return;
+    for (const auto timer : out_.disarmed) timers_.disarm(timer);
+    for (const auto& arm : out_.armed) timers_.arm(arm.timer, arm.after);
+    for (Event& event : out_.events) told_.push_back(std::move(event));
+  }
+
+  void persist(Write& write) {
+    const Mark mark = P::mark(write);
+    if (Payload* const bulk = P::bulk(write)) {
+      if (auto kept = keep_bulk(*bulk, P::greatest_index(write)); !kept) return fail(kept.error());
+      *bulk = {};
+      has_snapshot_ = true;
+    }
+    bytes_.clear();
+    encode(write, bytes_);
+    flusher_->append({bytes_of(bytes_)}, P::greatest_index(write));
+    if (!std::exchange(appended_, true))
+      boost::asio::post(loop_, [this, alive = alive_] {
+        if (*alive) flush();
+      });
+    if (unsynced_.empty() || unsynced_.back().number != submitted_ + 1) {
+      unsynced_.push_back({submitted_ + 1, mark});
+    } else {
+      unsynced_.back().mark = mark;
+    }
+  }
+
+  // At the end of a turn of the loop: what was sent at once has left by now.
+  void flush() {
+    appended_ = false;
+    renew_preamble();
+    submitted_ = flusher_->submit();
+    ++flushes_;
+    if (std::exchange(has_snapshot_, false)) flusher_->release(node_.oldest_index());
+  }
+  // With which a segment begins that begins with the next flush.
+  void renew_preamble() {
+    bytes_.clear();
+    encode(node_.preamble(), bytes_);
+    flusher_->set_preamble(bytes_of(bytes_));
+  }
+
+  void durable(std::uint64_t number) {
+    if (dead_) return;
+    durable_ = number;
+    while (!waiting_.empty() && waiting_.front().number <= number) {
+      ports_.send(waiting_.front().to, bytes_of(waiting_.front().bytes));
+      waiting_.pop_front();
+    }
+    std::optional<Mark> last;
+    while (!unsynced_.empty() && unsynced_.front().number <= number) {
+      last = unsynced_.front().mark;
+      unsynced_.pop_front();
+    }
+    if (last) step([&] { node_.on_synced(out_, *last); });
+  }
+
+  // A snapshot that this server made itself is there already.
+  std::expected<void, storage::Failure> keep_bulk(const Payload& bulk, std::uint64_t tag) {
+    auto tags = snapshots_->tags();
+    if (!tags) return std::unexpected(tags.error());
+    if (std::ranges::find(*tags, tag) != tags->end()) return {};
+    auto writer = snapshots_->begin({.tag = tag});
+    if (!writer) return std::unexpected(writer.error());
+    if (auto written = writer->append(std::as_bytes(bulk.bytes())); !written)
+      return std::unexpected(written.error());
+    return writer->finish();
+  }
+
+  std::expected<void, storage::Failure> read_bulk(typename P::Durable& durable) {
+    Payload* const bulk = P::bulk(durable);
+    if (!bulk) return {};
+    auto reader = snapshots_->read(P::greatest_index(durable));
+    if (!reader) return std::unexpected(reader.error());
+    Bytes bytes(reader->size());
+    auto read = reader->read(0, std::as_writable_bytes(std::span(bytes)));
+    if (!read) return std::unexpected(read.error());
+    *bulk = Payload(bytes);
+    return {};
+  }
+
+  void fail(const storage::Failure& why) {
+    if (std::exchange(dead_, true)) return;
+    ports_.failed(why);
+  }
+
+  void encode_into(const Message& message) {
+    bytes_.clear();
+    encode(message, bytes_);
+  }
+
+  boost::asio::io_context& loop_;
+  Ports ports_;
+  std::unique_ptr<storage::Directory> directory_;
+  std::optional<storage::Snapshots> snapshots_;
+  Timers<typename P::Timer> timers_;
+  P node_ = {};
+  Effects<P> out_;
+  Message received_ = {};
+  Bytes bytes_;
+  std::vector<Event> told_;
+  bool busy_ = false;  // telling events
+  bool dead_ = false;
+  bool appended_ = false;      // and not submitted
+  bool has_snapshot_ = false;  // since the last flush
+  std::uint64_t submitted_ = 0;
+  std::uint64_t durable_ = 0;
+  std::uint64_t flushes_ = 0;
+  std::deque<Waiting> waiting_;
+  std::deque<Unsynced> unsynced_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<storage::Flusher> flusher_;  // the last to be made, the first to go
+};
+
+}  // namespace conclave::live

@@ -1,0 +1,177 @@
+#include "live/replica.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "protocols/raft/raft.hpp"
+
+namespace conclave::live {
+namespace {
+
+using raft::Raft;
+using Server = Replica<Raft>;
+using log::Committed;
+using log::Propose;
+
+// Servers in one process, with disks of their own and links that lose what is sent to who is down.
+class Cluster {
+ public:
+  explicit Cluster(std::uint32_t count) : members_(NodeSet::range({1}, count)) {
+    std::string name = (std::filesystem::temp_directory_path() / "replica-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    for (NodeId node : members_) start(node);
+  }
+  ~Cluster() {
+    servers_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void start(NodeId node) {
+    Raft::Setup setup = {.heartbeat_ticks = 40, .patience_ticks = 200};
+    setup.keep_entries = 2;
+    auto opened = Server::open(
+        loop, {.self = node, .members = members_, .data = folder_ + "/" + std::to_string(node.value)}, setup,
+        {.send = [this, node](NodeId to, ByteView bytes) { post(node, to, bytes); },
+         .event = [this, node](const log::Spec::Event& event) { see(node, event); },
+         .failed = [](const storage::Failure& why) { FAIL() << why.text; }});
+    ASSERT_TRUE(opened) << opened.error().text;
+    servers_[node] = std::move(*opened);
+  }
+  // As by kill -9, but for what the disk was given already.
+  void stop(NodeId node) {
+    servers_.erase(node);
+    committed[node].clear();
+    restored.erase(node);
+  }
+
+  template <class Condition>
+  bool comes_true(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition() && std::chrono::steady_clock::now() < deadline)
+      loop.run_for(std::chrono::milliseconds(1));
+    return condition();
+  }
+
+  Server& server(NodeId node) { return *servers_.at(node); }
+  std::optional<NodeId> leader() const {
+    for (const auto& [node, server] : servers_) {
+      if (server->node().leads()) return node;
+    }
+    return std::nullopt;
+  }
+  void propose(NodeId node, std::uint64_t serial) {
+    server(node).command(Propose{serial, serial, Payload(Bytes(256, static_cast<std::uint8_t>(serial)))});
+  }
+  bool has_all(NodeId node, NodeId client, std::uint64_t serials) const {
+    const auto found = committed.find(node);
+    if (found == committed.end()) return false;
+    const auto last = found->second.find(client);
+    return last != found->second.end() && last->second >= serials;
+  }
+
+  boost::asio::io_context loop;
+  std::map<NodeId, std::map<NodeId, std::uint64_t>> committed;  // the last serial of each client, by server
+  std::map<NodeId, std::uint64_t> restored;
+
+ private:
+  void post(NodeId from, NodeId to, ByteView bytes) {
+    boost::asio::post(loop, [this, from, to, copy = std::vector(bytes.begin(), bytes.end())] {
+      const auto found = servers_.find(to);
+      if (found == servers_.end()) return;
+      EXPECT_TRUE(found->second->deliver(from, copy));
+    });
+  }
+  void see(NodeId node, const log::Spec::Event& event) {
+    if (const auto* place = std::get_if<Committed>(&event)) {
+      if (!place->entry) return;
+      const Bytes expected(256, static_cast<std::uint8_t>(place->entry->serial));
+      EXPECT_EQ(place->entry->bytes, Payload(expected));
+      committed[node][place->entry->client] = place->entry->serial;
+    } else if (const auto* state = std::get_if<log::Restored>(&event)) {
+      restored[node] = state->index;
+    }
+  }
+
+  NodeSet members_;
+  std::string folder_;
+  std::map<NodeId, std::unique_ptr<Server>> servers_;
+};
+
+TEST(Replica, AServerAloneCommitsWhatItsDiskHasAndHasItAgainAfterACrash) {
+  Cluster cluster(1);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  for (std::uint64_t serial = 1; serial <= 100; ++serial) cluster.propose({1}, serial);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all({1}, {1}, 100); }));
+  EXPECT_LT(cluster.server({1}).flushes(), 20u) << "what comes together is flushed together";
+  cluster.stop({1});
+  cluster.start({1});
+  EXPECT_TRUE(cluster.comes_true([&] { return cluster.has_all({1}, {1}, 100); }));
+}
+
+TEST(Replica, ThreeServersAgreeAndOneThatWasDownCatchesUp) {
+  Cluster cluster(3);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  const NodeId leader = *cluster.leader();
+  const NodeId other = {leader.value % 3 + 1};
+  for (std::uint64_t serial = 1; serial <= 50; ++serial) {
+    cluster.propose(leader, serial);
+    cluster.propose(other, serial);
+  }
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    ASSERT_TRUE(cluster.comes_true(
+        [&] { return cluster.has_all({id}, leader, 50) && cluster.has_all({id}, other, 50); }));
+  }
+  cluster.stop(leader);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  for (std::uint64_t serial = 51; serial <= 60; ++serial) cluster.propose(other, serial);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all(other, other, 60); }));
+  cluster.start(leader);
+  EXPECT_TRUE(cluster.comes_true([&] { return cluster.has_all(leader, other, 60); }));
+}
+
+TEST(Replica, AllServersDownAtOnceLoseNothingThatWasCommitted) {
+  Cluster cluster(3);
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+    const NodeId leader = *cluster.leader();
+    cluster.propose({1}, round);
+    ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all(leader, {1}, round); }));
+    for (std::uint32_t id = 1; id <= 3; ++id) cluster.stop({id});
+    for (std::uint32_t id = 1; id <= 3; ++id) cluster.start({id});
+    ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all({2}, {1}, round); })) << round;
+  }
+}
+
+TEST(Replica, ASnapshotReplacesTheLogOnDiskAndGoesToWhoMissedTooMuch) {
+  Cluster cluster(3);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  const NodeId leader = *cluster.leader();
+  const NodeId away = {leader.value % 3 + 1};
+  cluster.stop(away);
+  for (std::uint64_t serial = 1; serial <= 30; ++serial) cluster.propose(leader, serial);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all(leader, leader, 30); }));
+  cluster.server(leader).command(log::Capture{});
+  cluster.server(leader).command(log::Compact{Payload(Bytes(100'000, 7))});
+  const std::uint64_t saved = cluster.server(leader).node().snapshot->last.index.value;
+  cluster.start(away);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.restored.contains(away); }));
+  EXPECT_EQ(cluster.restored[away], saved);
+  // It answers when its disk has the snapshot.
+  ASSERT_TRUE(cluster.comes_true([&] {
+    const auto* leads = std::get_if<Raft::Leader>(&cluster.server(leader).node().role);
+    return leads && leads->others.at(away).match.value >= saved;
+  }));
+  cluster.stop(leader);
+  cluster.stop(away);
+  cluster.start(leader);
+  cluster.start(away);
+  EXPECT_EQ(cluster.restored[leader], saved);
+  EXPECT_EQ(cluster.restored[away], saved);
+  EXPECT_EQ(cluster.server(away).node().snapshot->state.size(), 100'000u);
+  cluster.propose(leader, 31);
+  EXPECT_TRUE(cluster.comes_true([&] { return cluster.has_all(away, leader, 31); }));
+}
+
+}  // namespace
+}  // namespace conclave::live
