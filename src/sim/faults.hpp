@@ -16,7 +16,7 @@ struct Faults {
   bool crash = false;
   bool drift = false;
   bool jump = false;
-  bool unsynced = false;  // a crash loses what was not yet synced to disk
+  bool unsynced = false;  // a crash loses what was not yet synced to disk, and a disk may be slow
   double loss = 0;        // chance per message
   double duplicate = 0;
   double slow = 0;

@@ -27,7 +27,9 @@ enum class Purpose : std::uint64_t {
   clock,
   proposal,
   schedule,
-  garbage
+  garbage,
+  disk,
+  chore
 };
 
 class Draw : public ScrambledBits {

@@ -453,13 +453,13 @@ class StageOf : public Stage {
   Cluster<P> cluster_;
   std::vector<bool> crashed_;
   bool syncs_at_once_ = true;
-  std::vector<std::deque<Write>> unheard_;  // per node: what its disk has not told it yet
-  std::vector<std::vector<Durable>> written_;             // per node: what it persisted, the oldest first
-  std::vector<std::vector<unsigned>> coins_;              // per node: the faces of the coins it asked for
-  std::vector<Flight> flights_;                           // in the order of sending
-  std::vector<Flight> returning_;                         // lost at a node that was down
-  std::vector<Word> words_;                               // of the application, under way
-  std::vector<Running> timers_;                           // in the order of starting
+  std::vector<std::deque<Write>> unheard_;     // per node: what its disk has not told it yet
+  std::vector<std::vector<Durable>> written_;  // per node: what it persisted, the oldest first
+  std::vector<std::vector<unsigned>> coins_;   // per node: the faces of the coins it asked for
+  std::vector<Flight> flights_;                // in the order of sending
+  std::vector<Flight> returning_;              // lost at a node that was down
+  std::vector<Word> words_;                    // of the application, under way
+  std::vector<Running> timers_;                // in the order of starting
   Effects<P> out_;
   bool bounces_at_once_ = true;
   std::optional<Ticks> time_;

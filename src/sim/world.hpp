@@ -127,6 +127,8 @@ class World : Conditions {
     std::vector<Unsynced> unsynced;
     std::uint64_t synced_at = 0;
     std::uint64_t draws = 0;
+    std::uint64_t syncs = 0;
+    std::uint64_t chores = 0;
     std::uint32_t incarnation = 0;
     bool down_forever = false;
     std::optional<Action> dying;  // in the middle of the next step
@@ -414,7 +416,9 @@ class World : Conditions {
       } else {
         pause = hold_of(i, client.requests);
       }
-    } else if (!options_.script && !InRounds<P> && !has_chore(client)) {
+    } else if (has_chore(client)) {
+      pause = options_.think.sample(Draw(options_.seed, Purpose::chore, i, extra(i).chores++));
+    } else if (!options_.script && !InRounds<P>) {
       pause = options_.think.sample(Draw(options_.seed, Purpose::think, i, client.requests));
     }
     push(now_.count + pause, InRounds<P> ? Rank::timer : Rank::other, {.node = i, .kind = Event::Kind::wake});
@@ -509,13 +513,20 @@ class World : Conditions {
       return false;
     }
     if (out_.writes.empty() && (out_.sends.empty() || node.unsynced.empty())) return false;
-    const std::uint64_t wait = out_.writes.empty() ? 0 : options_.sync_ticks;
+    const std::uint64_t wait = out_.writes.empty() ? 0 : sync_time(i);
     node.unsynced.push_back({std::move(out_.writes), std::move(out_.sends), first_id});
     out_.writes = {};
     out_.sends = {};
     node.synced_at = std::max(node.synced_at, now_.count) + wait;
     push(node.synced_at, Rank::timer, {.node = i, .kind = Event::Kind::synced, .id = node.incarnation});
     return true;
+  }
+
+  // A disk that may lose what was under way is sometimes slow.
+  std::uint64_t sync_time(std::uint32_t i) {
+    const Draw draw(options_.seed, Purpose::disk, i, extra(i).syncs++);
+    const bool stalls = options_.faults.unsynced && draw.below(8) == 0;
+    return stalls ? draw.between(2, 40) * options_.sync_ticks : options_.sync_ticks;
   }
 
   void synced(const Event& event) {

@@ -81,6 +81,7 @@ void LogMonitor::read(const Step& step, std::uint64_t index) {
   ++summary_.reads;
   const auto found = asked_at_.find(*step.node);
   if (found == asked_at_.end()) return;
+  index = std::min(index, readers_[*step.node].last);
   if (index < found->second)
     violate(fresh_reads_, step.number,
             fmt::format("p{} reads at place {}, and somebody had place {} before it asked", step.node->value,

@@ -83,7 +83,7 @@ Entry raft() {
             "of the lead, more than one proposal at a time; 0: some, by the seed, 1: none, 2: all",
             "0", 0, 2},
            {"width", "proposals of a client under way; 0: by extras", "0", 0, 1'000},
-           {"reads", "a client reads after so many proposals; 0: by extras", "0", 0, 1'000'000},
+           {"reads", "questions of a client for each of its proposals; 0: by extras", "0", 0, 1'000'000},
            {"snapshots", "a server saves its state after so many places; 0: by extras", "0", 0, 1'000'000},
            {"changes", "a client has the voters changed after so many proposals; 0: by extras", "0", 0,
             1'000'000},

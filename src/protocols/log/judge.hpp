@@ -51,7 +51,7 @@ struct Judge {
   Asked asked = {};
   std::map<std::uint64_t, std::optional<Entry>> places = {};  // agreement and integrity
   std::map<NodeId, std::vector<Propose>> proposals = {};      // integrity
-  std::map<NodeId, std::uint64_t> announced = {};             // order: the last place of each
+  std::map<NodeId, std::uint64_t> announced = {};             // order, fresh reads: the last place of each
   NodeSet came_back = {};                                     // order: and have announced nothing since
   std::map<std::uint64_t, NodeId> leaders = {};               // election safety: by term
   std::uint64_t farthest = 0;                                 // fresh reads: the last place that anybody has
@@ -87,7 +87,7 @@ struct Judge {
   void on_event(NodeId node, const Event& event) {
     if (const auto* committed = std::get_if<Committed>(&event)) {
       if (committed->entry) any_command = true;
-      if (asked.order) keep_order(node, committed->index);
+      keep_order(node, committed->index);
       if (asked.agreement || asked.integrity) place(node, *committed);
       reach(committed->index);
     } else if (const auto* leading = std::get_if<Leading>(&event)) {
@@ -102,7 +102,7 @@ struct Judge {
 
   void on_crash(NodeId node) { asked_at.erase(node); }
   void on_recover(NodeId node) {
-    if (asked.order) came_back.insert(node);
+    if (asked.order || asked.fresh_reads) came_back.insert(node);
   }
 
   std::vector<Wrong> wrong() const { return complaints; }
@@ -123,9 +123,10 @@ struct Judge {
   std::uint32_t seen() const { return (any_command ? 1u : 0u) | (any_leader ? 2u : 0u); }
 
   void keep_order(NodeId node, std::uint64_t index) {
+    if (!asked.order && !asked.fresh_reads) return;
     std::uint64_t& last = announced[node];
     const bool again = came_back.erase(node) && index >= 1 && index <= last;
-    if (index != last + 1 && !again)
+    if (asked.order && index != last + 1 && !again)
       complaints.push_back({"order", in_words(node) + " announced place " + std::to_string(index) +
                                          " after place " + std::to_string(last)});
     last = index;
@@ -138,6 +139,7 @@ struct Judge {
   void read(NodeId node, std::uint64_t index) {
     const auto found = asked_at.find(node);
     if (found == asked_at.end()) return;
+    index = std::min(index, announced[node]);
     if (index < found->second)
       complaints.push_back({"fresh reads", in_words(node) + " reads at place " + std::to_string(index) +
                                                ", and somebody had place " + std::to_string(found->second) +
@@ -147,7 +149,7 @@ struct Judge {
 
   // The places may be known or not; if all are, the state must be theirs.
   void restore(NodeId node, const Restored& restored) {
-    if (asked.order) {
+    if (asked.order || asked.fresh_reads) {
       announced[node] = restored.index;
       came_back.erase(node);
     }

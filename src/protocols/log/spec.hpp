@@ -110,7 +110,7 @@ struct Spec {
     // How it behaves. It may have chores beside its wishes, one after so many proposals of its own or places.
     struct Habits {
       std::uint32_t width = 1;           // proposals under way at most
-      std::uint32_t reads_every = 0;     // 0: never
+      std::uint32_t reads_each = 0;      // questions for each proposal
       std::uint32_t captures_every = 0;  // places of the log
       std::uint32_t changes_every = 0;
       std::uint32_t transfers_every = 0;
@@ -141,8 +141,7 @@ struct Spec {
     std::optional<Command> chore() const {
       if (capture) return Compact{*capture};
       if (due(habits.captures_every, applied, captured)) return Capture{};
-      if (!reading && due(habits.reads_every, requests, std::uint64_t{reads} * habits.reads_every))
-        return Read{reads + 1ull};
+      if (!reading && reads < std::uint64_t{requests} * habits.reads_each) return Read{reads + 1ull};
       if (due(habits.changes_every, requests, std::uint64_t{changes} * habits.changes_every))
         return other_members();
       if (due(habits.transfers_every, requests, std::uint64_t{transfers} * habits.transfers_every))

@@ -280,13 +280,18 @@ struct Raft {
     if (configuration.is_quorum(asking->granted)) stand_for_election(out);
   }
 
+  // The others' disks write their votes while ours writes our own, which counts only then.
   void stand_for_election(Out& out) {
     ballot = {.term = next_term(), .voted_for = self};
     save_ballot(out);
-    role = Candidate{.votes = {self}};
+    role = Candidate{};
     wait_for_leader(out);
-    out.broadcast(other_voters(), RequestVote{ballot.term, log.last()});
-    if (configuration.is_quorum({self})) lead(out);
+    for (NodeId peer : other_voters()) out.send_at_once(peer, RequestVote{ballot.term, log.last()});
+  }
+  void count_vote(Out& out, NodeId voter) {
+    auto& votes = std::get<Candidate>(role).votes;
+    votes.insert(voter);
+    if (configuration.is_quorum(votes)) lead(out);
   }
 
   void on_message(Out& out, NodeId from, const RequestVote& theirs) {
@@ -305,8 +310,7 @@ struct Raft {
     auto* const candidate = std::get_if<Candidate>(&role);
     if (!candidate || theirs.term != ballot.term) return out.note("vote in an earlier election");
     if (!theirs.granted) return out.note("somebody else has the vote, or our log lacks something");
-    candidate->votes.insert(from);
-    if (configuration.is_quorum(candidate->votes)) lead(out);
+    count_vote(out, from);
   }
 
   // Until it has committed an entry of its own term, a leader does not know what is committed: it begins with
@@ -595,8 +599,10 @@ struct Raft {
   // Our disk has caught up with us.
   static Write::Mark mark(const Write& write) { return write.mark; }
   void on_synced(Out& out, const Write::Mark& mark) {
+    if (mark.term != ballot.term) return;
+    if (std::holds_alternative<Candidate>(role)) return count_vote(out, self);
     auto* const leader = std::get_if<Leader>(&role);
-    if (!leader || mark.term != ballot.term) return;
+    if (!leader) return;
     leader->durable = std::max(leader->durable, mark.end);
     advance(out);
   }

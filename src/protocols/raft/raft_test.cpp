@@ -385,6 +385,8 @@ TEST(RaftDisk, AServerAloneCommitsOnlyWhatItsDiskHas) {
   P::Out out;
   P node = P::start({1}, {{1}}, {}, out);
   node.on_timer(out, P::Timer::election);
+  EXPECT_FALSE(node.leads()) << "its own vote is not on disk";
+  node.on_synced(out, P::mark(out.writes.back()));
   ASSERT_TRUE(node.leads());
   EXPECT_EQ(node.committed, Index{0});
   node.on_synced(out, P::mark(out.writes.back()));
@@ -395,6 +397,7 @@ TEST(RaftDisk, WhatAnEarlierTermWroteSaysNothingOfThisOne) {
   P::Out out;
   P node = P::start({1}, {{1}}, {}, out);
   node.on_timer(out, P::Timer::election);
+  node.on_synced(out, P::mark(out.writes.back()));
   node.on_synced(out, Write::Mark{{0}, {1}});
   EXPECT_EQ(node.committed, Index{0});
 }

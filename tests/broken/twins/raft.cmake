@@ -74,6 +74,9 @@ end_twins()
 
 # What goes beyond the paper's figure 2 needs longer runs than the checker takes in.
 begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup SIMULATED)
+twin(counts_its_vote_early "counts its own vote before its disk has it"
+  "    role = Candidate{};"
+  "    role = Candidate{.votes = {self}};")
 twin(counts_itself_early "counts its own copy of an entry before its disk has it"
   "if (node == self) return leader.durable;"
   "if (node == self) return log.last_index();")
