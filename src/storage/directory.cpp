@@ -63,6 +63,17 @@ bool is_ours_unfinished(const std::string& name) {
   return name == lock_file || name == version_draft || name == "lost+found";
 }
 
+// With the folders above it that are missing. Each is durable in the one that holds it.
+Result<void> make_folder(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {};
+  const fs::path above = fs::absolute(path).lexically_normal().parent_path();
+  if (auto done = make_folder(above); !done) return done;
+  fs::create_directory(path, error);
+  if (error) return std::unexpected(system_failure("make the directory", path.string(), error.value()));
+  return sync_directory(above.string());
+}
+
 Result<bool> has_version(const std::string& path) {
   std::error_code error;
   bool found = false;
@@ -87,13 +98,7 @@ Result<bool> has_version(const std::string& path) {
 Result<std::unique_ptr<Directory>> Directory::open(const std::string& path, DirectoryOptions options) {
   ensure(options.stamp.size() <= most_stamp_bytes && options.stamp.find('\n') == std::string::npos,
          "a stamp is one short line");
-  std::error_code error;
-  const bool made = fs::create_directories(path, error);
-  if (error) return std::unexpected(system_failure("make the directory", path, error.value()));
-  if (made) {
-    const fs::path above = fs::absolute(path).lexically_normal().parent_path();
-    if (auto done = sync_directory(above.string()); !done) return std::unexpected(done.error());
-  }
+  if (auto done = make_folder(path); !done) return std::unexpected(done.error());
   auto finished = has_version(path);
   if (!finished) return std::unexpected(finished.error());
 
@@ -122,8 +127,7 @@ Result<void> Directory::lock() {
                               holder.empty() ? "another process" : "process " + holder));
   }
   const std::string self = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(lock_.descriptor(), 0) != 0)
-    return std::unexpected(system_failure("shorten", lock_.path(), errno));
+  if (auto done = lock_.resize(0); !done) return done;
   // The name of the holder is a courtesy: a full disk is no reason to refuse.
   if (auto done = lock_.write_at(0, std::as_bytes(std::span(self)));
       !done && done.error().kind != FailureKind::no_space)

@@ -61,6 +61,12 @@ Result<void> File::write_zeros(std::uint64_t offset, std::uint64_t count) {
   return {};
 }
 
+Result<void> File::resize(std::uint64_t bytes) {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+    return std::unexpected(system_failure("resize", path_, errno));
+  return {};
+}
+
 Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   std::size_t filled = 0;
   while (filled < into.size()) {

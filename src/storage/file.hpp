@@ -29,6 +29,7 @@ class File {
   // Two pieces, one behind the other, in one call of the system unless it takes less than it was given.
   Result<void> write_at(std::uint64_t offset, ByteView first, ByteView second = {});
   Result<void> write_zeros(std::uint64_t offset, std::uint64_t count);
+  Result<void> resize(std::uint64_t bytes);
   // Fills `into` as far as the file reaches, and says how far that was.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const;
 

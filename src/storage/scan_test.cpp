@@ -117,6 +117,25 @@ TEST_P(OnAnyBlank, WholeBatchesAreRead) {
   EXPECT_EQ(seen.scan.remains, 0u);
 }
 
+// A record in its place, with valid sums, is still not the next one if its batch is not.
+TEST_P(OnAnyBlank, OnlyTheSameBatchOrTheNextOneContinues) {
+  Written written(GetParam()());
+  written.write({40, 100});
+  const auto bytes = payload(2, 50);
+  const std::array<ByteView, 1> parts = {bytes};
+  for (const std::uint32_t batch : {1u, 2u, 3u, 7u}) {
+    Batch next;
+    next.add(parts, 2);
+    next.place(identity.seed(), written.ends[0], batch);
+    Image image = written.image;
+    std::ranges::copy(next.view(), image.begin() + static_cast<std::ptrdiff_t>(written.ends[0]));
+    const Seen seen = look(image);
+    EXPECT_EQ(seen.records, batch == 2 ? 3u : 2u) << batch;
+    EXPECT_EQ(seen.scan.proof.has_value(), batch > 2) << batch;
+    EXPECT_EQ(seen.scan.remains != 0, batch != 2) << batch;
+  }
+}
+
 // The sectors of the last batch arrive in any order: any subset of them may be missing.
 TEST_P(OnAnyBlank, AnyLostSectorsOfTheLastBatchAreATornTail) {
   Written written(GetParam()());

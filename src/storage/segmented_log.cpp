@@ -192,7 +192,7 @@ Result<void> SegmentedLog::seal() {
 
 // When the next segment is not ready, the current one grows for a while: slower, but nobody waits.
 Result<void> SegmentedLog::make_room(std::size_t bytes) {
-  if (current_.batch == 0 || half_written_ || current_.end + bytes <= current_.bytes) return {};
+  if (current_.batch == 0 || current_.end + bytes <= current_.bytes) return {};
   if (auto next = supply_.take()) return begin(std::move(*next));
   if (current_.end + bytes <= most_growth * options_.segment_bytes) return {};
   auto next = supply_.wait_and_take();
@@ -223,17 +223,24 @@ Result<void> SegmentedLog::write(Batch& batch) {
     opening_.place(seed, current_.end, number, false);
   }
   batch.place(seed, current_.end + opening_.bytes(), number);
-  if (auto done = file_.write_at(current_.end, opening_.view(), batch.view()); !done) {
-    half_written_ = done.error().kind == FailureKind::no_space;
-    return half_written_ ? done : broken(done.error());
-  }
-  half_written_ = false;
+  const std::uint64_t end = current_.end + opening_.bytes() + batch.bytes();
+  if (auto done = file_.write_at(current_.end, opening_.view(), batch.view()); !done)
+    return done.error().kind == FailureKind::no_space ? take_back(end, done.error()) : broken(done.error());
   if (auto done = file_.sync(); !done) return broken(done.error());
-  current_.end += opening_.bytes() + batch.bytes();
+  current_.end = end;
   current_.bytes = std::max(current_.bytes, current_.end);
   current_.batch = number;
   current_.greatest_tag = std::max(current_.greatest_tag, batch.greatest_tag());
   return {};
+}
+
+// The disk is full: nothing of the batch stays, so that it may be tried again, here or in another segment.
+Result<void> SegmentedLog::take_back(std::uint64_t end, Failure failure) {
+  const std::uint64_t kept = std::min(end, current_.bytes);
+  if (auto done = file_.write_zeros(current_.end, kept - current_.end); !done) return broken(done.error());
+  if (auto done = file_.resize(current_.bytes); !done) return broken(done.error());
+  if (auto done = file_.sync(); !done) return broken(done.error());
+  return std::unexpected(std::move(failure));
 }
 
 Result<void> SegmentedLog::broken(Failure failure) {

@@ -91,6 +91,7 @@ class SegmentedLog {
   Result<void> make_room(std::size_t bytes);
   Result<void> begin(ReadySegment next);
   Result<void> write(Batch& batch);
+  Result<void> take_back(std::uint64_t end, Failure failure);
   Result<void> broken(Failure failure);
 
   const Directory& directory_;
@@ -102,8 +103,7 @@ class SegmentedLog {
   Batch batch_;
   Batch opening_;
   std::vector<std::byte> preamble_;
-  bool sealed_ = true;         // nothing was committed since the last seal
-  bool half_written_ = false;  // the disk was full; the batch must be finished where it was begun
+  bool sealed_ = true;  // nothing was committed since the last seal
   std::optional<Failure> failure_;
   std::uint64_t replayed_ = 0;
   std::string repaired_;

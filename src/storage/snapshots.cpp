@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 
 #include "core/ensure.hpp"
@@ -103,8 +102,7 @@ SnapshotWriter::~SnapshotWriter() {
 }
 
 Result<void> SnapshotWriter::write_head() {
-  if (::ftruncate(file_.descriptor(), 0) != 0)
-    return std::unexpected(system_failure("shorten", file_.path(), errno));
+  if (auto done = file_.resize(0); !done) return done;
   return file_.write_at(0, head_of(name_));
 }
 
@@ -153,8 +151,7 @@ Result<void> SnapshotWriter::finish() {
   ensure(!finished_, "a snapshot is finished once");
   if (auto done = write_block(); !done) return done;
   const std::uint64_t end = head_bytes + blocks_ * stride + block_head_bytes + buffer_.size();
-  if (::ftruncate(file_.descriptor(), static_cast<off_t>(end)) != 0)
-    return std::unexpected(system_failure("shorten", file_.path(), errno));
+  if (auto done = file_.resize(end); !done) return done;
   if (auto done = file_.sync(); !done) return done;
   const std::string draft = file_.path().substr(file_.path().rfind('/') + 1);
   if (auto done = directory_->rename(draft, file_name(name_.tag)); !done) return done;
@@ -279,5 +276,7 @@ Result<SnapshotWriter> Snapshots::receive(SnapshotName name) const {
   if (!done) return std::unexpected(done.error());
   return writer;
 }
+
+Result<void> Snapshots::drop_received() const { return remove_with(*directory_, partial_suffix); }
 
 }  // namespace conclave::storage

@@ -85,6 +85,8 @@ class Snapshots {
   Result<SnapshotWriter> begin(SnapshotName name) const;
   // Continues where an earlier one of the same name ended, at offset(); any other unfinished one is removed.
   Result<SnapshotWriter> receive(SnapshotName name) const;
+  // Gives up what was received and not finished, and its space.
+  Result<void> drop_received() const;
 
  private:
   explicit Snapshots(const Directory& directory) : directory_(&directory) {}

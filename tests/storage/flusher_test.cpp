@@ -2,6 +2,8 @@
 #include "storage/flusher.hpp"
 
 #include <cerrno>
+#include <fstream>
+#include <semaphore>
 #include <thread>
 
 #include "faulty_disk.hpp"
@@ -62,14 +64,23 @@ TEST_F(FlusherTest, ReportsEverythingDurableThatWasSubmitted) {
 }
 
 TEST_F(FlusherTest, CoversManySubmissionsWithOneSync) {
-  Flusher flusher(std::move(journal_.log), {}, owner_.events());
-  for (std::uint64_t number = 1; number <= 50; ++number) flusher.append({bytes_of(number)}, number);
-  const std::uint64_t ticket = flusher.submit();
-  owner_.wait_for(ticket);
-  EXPECT_EQ(flusher.latencies().count(), 1u);
-  for (std::uint64_t number = 51; number <= 2000; ++number) put(flusher, number, 0);
-  owner_.wait_for(1951);
-  EXPECT_LT(flusher.latencies().count(), 1951u);
+  // While the first batch is being reported, 1,999 more are submitted.
+  std::binary_semaphore reported(0);
+  std::binary_semaphore go_on(0);
+  Flusher::Events events = owner_.events();
+  events.durable = [&, told = events.durable](std::uint64_t upto) {
+    told(upto);
+    if (upto != 1) return;
+    reported.release();
+    go_on.acquire();
+  };
+  Flusher flusher(std::move(journal_.log), {}, events);
+  put(flusher, 1);
+  reported.acquire();
+  for (std::uint64_t number = 2; number <= 2000; ++number) put(flusher, number, 0);
+  go_on.release();
+  owner_.wait_for(2000);
+  EXPECT_EQ(flusher.latencies().count(), 2u);
 }
 
 TEST_F(FlusherTest, WorksTheSameWhenItSpins) {
@@ -99,6 +110,23 @@ TEST_F(FlusherTest, SealsWhenItHasNothingToDo) {
   const std::uint64_t before = faulty::syncs();
   owner_.wait_for(put(flusher, 1));
   while (faulty::syncs() < before + 2) std::this_thread::yield();
+}
+
+TEST_F(FlusherTest, SealsWhenItEnds) {
+  {
+    Flusher flusher(std::move(journal_.log), {.seal_after = std::chrono::hours(1)}, owner_.events());
+    put(flusher, 1);
+  }
+  journal_.close();
+  const std::string path = journal_.file("log-0000000000000001");
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(segment_head_bytes + 32 + record_head_bytes + 20);
+    file.put('!');
+  }
+  const auto opened = journal_.open();
+  ASSERT_FALSE(opened) << "the only record is not taken for a write that did not arrive";
+  EXPECT_EQ(opened.error().kind, FailureKind::damaged);
 }
 
 TEST_F(FlusherTest, ReleasesSegmentsAndShowsWhatIsLeft) {

@@ -1,4 +1,5 @@
 // A disk that is really full, and a file that may not grow: what the system says there reaches the owner.
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <csignal>
@@ -37,6 +38,7 @@ class SmallDisk : public testing::Test {
     log_->append({bytes}, number);
     return log_->sync();
   }
+  std::string newest_segment() const { return directory_->names_with("log-")->back(); }
   // Writes until the disk is full, and says how many records are durable.
   std::uint64_t fill() {
     for (std::uint64_t number = 1; number < 1000; ++number) {
@@ -72,6 +74,30 @@ TEST_F(SmallDisk, TakesTheSameBatchWhenThereIsSpaceAgain) {
   directory_.reset();
   open(0);
   EXPECT_EQ(replay_.numbers, range(1, durable + 1));
+}
+
+// The batch does not fit where it was begun, but the next segment became ready meanwhile.
+TEST_F(SmallDisk, FinishesInTheNextSegmentWhatItBeganInThisOne) {
+  const std::string ballast = folder_.file("ballast");
+  ASSERT_TRUE(File::open(ballast, O_WRONLY | O_CREAT)->write_zeros(0, 400 * 1024));
+  open(128 * 1024);
+  const std::uint64_t durable = fill();
+  const auto large = numbered(durable + 2, 300'000);
+  log_->append({large}, durable + 2);
+  const std::string before = newest_segment();
+  ASSERT_TRUE(directory_->release_reserve());
+  while (log_->status().supply) {  // it tries again once in a second
+    EXPECT_FALSE(log_->sync());
+    log_->settle();
+  }
+  std::filesystem::remove(ballast);
+  const auto done = log_->sync();
+  ASSERT_TRUE(done) << done.error().text;
+  EXPECT_NE(newest_segment(), before);
+  log_.reset();
+  directory_.reset();
+  open(0);
+  EXPECT_EQ(replay_.numbers, range(1, durable + 2));
 }
 
 TEST_F(SmallDisk, KeepsWhatWasDurableWhenItIsFull) {

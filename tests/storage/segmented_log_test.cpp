@@ -148,6 +148,21 @@ TEST_F(Log, RecyclesSegmentsThatAreReleased) {
   EXPECT_GT(journal_.replay.numbers.front(), 300u) << "old segments are gone";
 }
 
+TEST_F(Log, KeepsFewSparesOfMany) {
+  open();
+  for (std::uint64_t number = 1; number <= 400; ++number) {
+    write(number, number, 300);
+    journal_.log->settle();
+  }
+  ASSERT_GE(journal_.log->status().segments, 6u);
+  journal_.log->release(400);
+  journal_.log->settle();
+  EXPECT_EQ(journal_.log->status().segments, 1u);
+  EXPECT_EQ(files_with(journal_, "log-").size(), 1u);
+  EXPECT_LE(files_with(journal_, "spare-").size(), journal_.options.most_spares + 1)
+      << "and one that is ready";
+}
+
 TEST_F(Log, KeepsASegmentWithOneGreaterTag) {
   open();
   write(1'000, 1'000, 300);  // in the first segment
@@ -289,6 +304,34 @@ TEST_F(Log, RefusesDamageInAnOlderSegment) {
   write_file(journal_.file(name), whole);
   open();
   EXPECT_EQ(journal_.replay.numbers, range(1, 100));
+}
+
+// A segment that was begun and has no record yet: its name alone proves that the one before it was whole.
+TEST_F(Log, RefusesAnUnfinishedSegmentBeforeOneThatWasBegun) {
+  open();
+  std::uint64_t last = 0;
+  while (journal_.log->status().segments == 1) {
+    journal_.append(++last, 200);
+    journal_.append(++last, 200);
+    ASSERT_TRUE(journal_.log->sync());
+    journal_.log->settle();
+  }
+  journal_.close();
+  const std::string second = journal_.file("log-0000000000000002");
+  auto bytes = read_file(second);
+  std::fill(bytes.begin() + segment_head_bytes, bytes.end(), '\0');
+  write_file(second, bytes);
+  open();
+  EXPECT_EQ(journal_.replay.numbers, range(1, last - 2));
+  journal_.close();
+  const std::size_t end = segment_head_bytes + 32 + (last - 2) * 232;
+  const auto whole = read_file(journal_.file("log-0000000000000001"));
+  for (const std::size_t back : {1, 2}) {  // the last record of the last batch, or its first
+    bytes = whole;
+    bytes.at(end - back * 232 + 50) ^= 1;
+    write_file(journal_.file("log-0000000000000001"), bytes);
+    expect_damage("log-0000000000000001", end - back * 232);
+  }
 }
 
 TEST_F(Log, RefusesAMissingSegmentAndAStrangeOne) {

@@ -129,6 +129,18 @@ TEST_F(SnapshotsTest, ThatArriveInPiecesGoOnWhereTheyBrokeOff) {
   EXPECT_FALSE(fs::exists(file("snapshot-0000000000000007.partial")));
 }
 
+TEST_F(SnapshotsTest, ThatWereReceivedInPartCanBeGivenUp) {
+  write(1, 100);
+  {
+    auto writer = snapshots_->receive({.tag = 7});
+    ASSERT_TRUE(writer && writer->append(numbered(7, 300'000)));
+  }
+  ASSERT_TRUE(fs::exists(file("snapshot-0000000000000007.partial")));
+  ASSERT_TRUE(snapshots_->drop_received());
+  EXPECT_FALSE(fs::exists(file("snapshot-0000000000000007.partial")));
+  EXPECT_EQ(*snapshots_->tags(), (std::vector<std::uint64_t>{1}));
+}
+
 TEST_F(SnapshotsTest, AreContinuedOnlyByTheSameOne) {
   const auto bytes = numbered(7, 300'000);
   for (const SnapshotName& other : {SnapshotName{7, "another term"}, SnapshotName{8, "term 4"}}) {
@@ -197,6 +209,25 @@ TEST_F(SnapshotsTest, WithAnyChangedByteAreRefused) {
   }
   fs::resize_file(path, 10);
   EXPECT_TRUE(refused());
+}
+
+TEST_F(SnapshotsTest, WithBlocksInAnotherOrderAreRefused) {
+  write(3, 4 * snapshot_block_bytes);
+  const std::string path = file("snapshot-0000000000000003");
+  std::vector<char> first(snapshot_block_bytes + 8);
+  std::vector<char> second(snapshot_block_bytes + 8);
+  {
+    std::fstream swap(path, std::ios::in | std::ios::out | std::ios::binary);
+    const auto size = static_cast<std::streamsize>(first.size());
+    swap.seekg(4096);
+    swap.read(first.data(), size).read(second.data(), size);
+    swap.seekp(4096);
+    swap.write(second.data(), size).write(first.data(), size);
+  }
+  ASSERT_NE(first, second);
+  const auto verified = snapshots_->newest()->value().verify();
+  ASSERT_FALSE(verified);
+  EXPECT_NE(verified.error().text.find("at byte 4096"), std::string::npos) << verified.error().text;
 }
 
 TEST_F(SnapshotsTest, AreNotThereIfTheyCouldNotBeMadeDurable) {
