@@ -54,24 +54,25 @@ void SegmentSupply::want(std::uint64_t sequence) {
 }
 
 std::optional<ReadySegment> SegmentSupply::take() {
-  const std::scoped_lock lock(mutex_);
-  if (ready_) return std::exchange(ready_, std::nullopt);
-  if (retry_is_due()) {
-    failure_.reset();
-    changed_.notify_all();
-  }
-  return std::nullopt;
+  std::unique_lock lock(mutex_);
+  // The disk was full, and the caller would compete with us for what is free now: it waits for our try.
+  if (!ready_ && retry_is_due()) wait_for_outcome(lock);
+  return std::exchange(ready_, std::nullopt);
 }
 
 Result<ReadySegment> SegmentSupply::wait_and_take() {
   std::unique_lock lock(mutex_);
+  wait_for_outcome(lock);
+  if (ready_) return *std::exchange(ready_, std::nullopt);
+  return std::unexpected(*failure_);
+}
+
+void SegmentSupply::wait_for_outcome(std::unique_lock<std::mutex>& lock) {
   if (retry_is_due()) {
     failure_.reset();
     changed_.notify_all();
   }
   changed_.wait(lock, [&] { return ready_ || failure_; });
-  if (ready_) return *std::exchange(ready_, std::nullopt);
-  return std::unexpected(*failure_);
 }
 
 void SegmentSupply::give_back(std::uint64_t sequence) {

@@ -54,6 +54,7 @@ class SegmentSupply {
   std::string fresh_spare_name();
   void find_spares();
   bool retry_is_due() const;
+  void wait_for_outcome(std::unique_lock<std::mutex>& lock);
 
   const Directory& directory_;
   const std::uint64_t segment_bytes_;

@@ -59,8 +59,10 @@ Result<void> read_whole(const File& file, std::vector<std::byte>& into) {
   return {};
 }
 
-// What must hold for a segment that is not the last: the next one was begun, so all of it was durable.
-Result<void> check_complete(const Directory& directory, const std::string& path, const Scan& scan) {
+// What must hold for a segment that is not the last: the next one was begun, so all of it was durable. Where
+// it ends, the next one's opening says, if that was written.
+Result<void> check_complete(const Directory& directory, const std::string& path, const Scan& scan,
+                            const Scan& next) {
   if (scan.remains != 0)
     return damaged(
         directory, path, scan.end,
@@ -69,6 +71,9 @@ Result<void> check_complete(const Directory& directory, const std::string& path,
                     scan.remains));
   if (!scan.batch_ended)
     return damaged(directory, path, scan.end, "a batch has no end, although a later segment was begun");
+  if (next.previous_end && *next.previous_end != scan.end)
+    return damaged(directory, path, scan.end,
+                   fmt::format("the next segment says that its records end at byte {}", *next.previous_end));
   return {};
 }
 
@@ -108,8 +113,7 @@ Result<void> SegmentedLog::replay(const std::vector<std::uint64_t>& sequences, c
     const bool is_last = sequence == sequences.back();
     auto file = File::open(directory_.file(segment_name(sequence)), O_RDWR);
     if (!file) return std::unexpected(file.error());
-    // Only the last one can hold what was written and never made durable. Nobody may act on that before it
-    // is.
+    // Only the last one can hold what was never made durable, and nobody may act on that before it is.
     if (is_last)
       if (auto done = file->sync_and_forget(); !done) return done;
     if (auto done = read_whole(*file, bytes); !done) return done;
@@ -122,11 +126,7 @@ Result<void> SegmentedLog::replay(const std::vector<std::uint64_t>& sequences, c
           visit({.bytes = payload, .tag = tag, .is_preamble = is_preamble});
         }));
     if (!is_first) {
-      if (auto done = check_complete(directory_, path, before); !done) return done;
-      if (scan.previous_end && *scan.previous_end != before.end)
-        return damaged(
-            directory_, path, before.end,
-            fmt::format("its records should end at byte {}, as {} says", *scan.previous_end, file->path()));
+      if (auto done = check_complete(directory_, path, before, scan); !done) return done;
       older_.push_back(current_);
     }
     path = file->path();
@@ -250,7 +250,9 @@ Result<void> SegmentedLog::broken(Failure failure) {
 }
 
 void SegmentedLog::release(std::uint64_t tag) {
-  while (!older_.empty() && older_.front().greatest_tag <= tag) {
+  // Until the current segment has its opening, the preamble is in the one before it.
+  const std::size_t kept = current_.batch == 0 ? 1 : 0;
+  while (older_.size() > kept && older_.front().greatest_tag <= tag) {
     supply_.give_back(older_.front().sequence);
     older_.pop_front();
   }

@@ -1,7 +1,7 @@
 // A write-ahead log in segments. It keeps records in order and knows nothing of what they mean.
 //
-//   auto log = storage::SegmentedLog::open(directory, {}, [&](const storage::Replayed& r) { state.replay(r);
-//   });
+//   auto log = storage::SegmentedLog::open(directory, {}, [&](const auto& record) { state.replay(record); });
+//   (*log)->set_preamble(state.term_and_vote());
 //   (*log)->append({head, body}, index);
 //   if (auto done = (*log)->sync(); !done) stop(done.error());   // one write, one fdatasync
 //   (*log)->release(snapshot_index);                             // what the snapshot holds may go
@@ -43,12 +43,12 @@ class SegmentedLog {
  public:
   using Visitor = std::function<void(const Replayed&)>;
 
-  // The directory must outlive the log.
+  // The directory must outlive the log. If this fails, what was visited counts for nothing.
   static Result<std::unique_ptr<SegmentedLog>> open(const Directory& directory, LogOptions options,
                                                     const Visitor& visit);
 
   // What a reader must know of all that was appended before, if older segments are gone: copied, and written
-  // when a segment begins.
+  // when a segment begins. To be said after opening, and whenever it changes.
   void set_preamble(ByteView preamble) { preamble_.assign(preamble.begin(), preamble.end()); }
 
   // Buffers one record, the concatenation of `parts`. `tag` is the greatest index in it.

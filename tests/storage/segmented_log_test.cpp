@@ -306,32 +306,54 @@ TEST_F(Log, RefusesDamageInAnOlderSegment) {
   EXPECT_EQ(journal_.replay.numbers, range(1, 100));
 }
 
-// A segment that was begun and has no record yet: its name alone proves that the one before it was whole.
-TEST_F(Log, RefusesAnUnfinishedSegmentBeforeOneThatWasBegun) {
-  open();
-  std::uint64_t last = 0;
-  while (journal_.log->status().segments == 1) {
-    journal_.append(++last, 200);
-    journal_.append(++last, 200);
-    ASSERT_TRUE(journal_.log->sync());
-    journal_.log->settle();
+// A segment that was begun and has no record yet.
+class BegunLog : public Log {
+ protected:
+  void SetUp() override {
+    open();
+    while (journal_.log->status().segments == 1) {
+      journal_.append(++last_, 200);
+      journal_.append(++last_, 200);
+      ASSERT_TRUE(journal_.log->sync());
+      journal_.log->settle();
+    }
+    last_ -= 2;  // those are in the second segment
+    journal_.close();
+    const std::string second = journal_.file("log-0000000000000002");
+    auto bytes = read_file(second);
+    std::fill(bytes.begin() + segment_head_bytes, bytes.end(), '\0');
+    write_file(second, bytes);
   }
-  journal_.close();
-  const std::string second = journal_.file("log-0000000000000002");
-  auto bytes = read_file(second);
-  std::fill(bytes.begin() + segment_head_bytes, bytes.end(), '\0');
-  write_file(second, bytes);
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(BegunLog, ProvesByItsNameThatTheOneBeforeWasWhole) {
   open();
-  EXPECT_EQ(journal_.replay.numbers, range(1, last - 2));
+  EXPECT_EQ(journal_.replay.numbers, range(1, last_));
   journal_.close();
-  const std::size_t end = segment_head_bytes + 32 + (last - 2) * 232;
+  const std::size_t end = segment_head_bytes + 32 + last_ * 232;
   const auto whole = read_file(journal_.file("log-0000000000000001"));
   for (const std::size_t back : {1, 2}) {  // the last record of the last batch, or its first
-    bytes = whole;
+    auto bytes = whole;
     bytes.at(end - back * 232 + 50) ^= 1;
     write_file(journal_.file("log-0000000000000001"), bytes);
     expect_damage("log-0000000000000001", end - back * 232);
   }
+}
+
+TEST_F(BegunLog, KeepsTheOneBeforeUntilItHasAPreambleOfItsOwn) {
+  open();
+  journal_.log->release(last_);
+  journal_.log->settle();
+  EXPECT_TRUE(fs::exists(journal_.file("log-0000000000000001")));
+  journal_.log->set_preamble(view_of("all before"));
+  write(last_ + 1, last_ + 1);
+  journal_.log->release(last_);
+  journal_.log->settle();
+  EXPECT_FALSE(fs::exists(journal_.file("log-0000000000000001")));
+  open();
+  EXPECT_EQ(journal_.replay.numbers, range(last_ + 1, last_ + 1));
+  EXPECT_EQ(journal_.replay.preambles, (std::vector<std::string>{"all before"}));
 }
 
 TEST_F(Log, RefusesAMissingSegmentAndAStrangeOne) {
