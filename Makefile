@@ -70,12 +70,13 @@ fuzz:
 bench: build
 	@scripts/deps.sh bench
 	@$(QUIET) "Configuring the benchmarks" cmake --preset bench
-	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench storage_bench rpc_bench -j $(JOBS)
+	@$(QUIET) "Building the benchmarks" cmake --build build/bench --target sim_bench election_bench register_bench link_bench storage_bench rpc_bench kv_bench -j $(JOBS)
 	@build/bench/sim_bench
 	@build/bench/election_bench
 	@build/bench/register_bench
 	@build/bench/link_bench
 	@build/bench/storage_bench
+	@build/bench/kv_bench
 	@build/bench/rpc_bench
 	@bench/checker.py
 

@@ -139,6 +139,19 @@ Revision History::changes(Revision from, std::size_t budget,
   return std::max(from, revision_ + 1);
 }
 
+Digest History::digest_at(Revision revision) const {
+  Digest sum = 0;
+  for (Key* key = keys_.first(); key; key = Keys::next(*key)) {
+    for (std::size_t i = key->dropped; i <= key->older.size(); ++i) {
+      const Record& record = *key->version(i);
+      if (record.mod > revision) break;
+      const bool is_last_below = i == key->older.size() || key->version(i + 1)->mod > compacted_;
+      if (record.mod > compacted_ || (is_last_below && !record.is_deletion())) sum += record.digest;
+    }
+  }
+  return sum;
+}
+
 std::uint32_t History::begin_reading() {
   ensure(!is_read_, "one reads everything at a time");
   is_read_ = true;

@@ -7,7 +7,6 @@
 #pragma once
 #include <deque>
 #include <functional>
-#include <span>
 
 #include "kv/keys.hpp"
 
@@ -30,6 +29,9 @@ class History {
   Revision compacted() const { return compacted_; }
   // The sum of the digests of all records that are part of the state.
   Digest digest() const { return digest_; }
+  // Of what can be read from the compacted revision up to another, however far sweeping has come: for members
+  // that have not applied equally much. Looks at every record.
+  Digest digest_at(Revision revision) const;
   // What these records take, about.
   std::uint64_t bytes() const { return bytes_; }
   const Keys& keys() const { return keys_; }

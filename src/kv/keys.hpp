@@ -28,10 +28,6 @@ struct KeyRange {
     return !is_open() && text >= end;
   }
   bool contains(std::string_view text) const { return !starts_after(text) && !ends_before(text); }
-  bool meets(const KeyRange& other) const {
-    if (is_empty() || other.is_empty()) return false;
-    return !ends_before(other.key) && !other.ends_before(key);
-  }
 };
 
 class Keys {
@@ -52,9 +48,6 @@ class Keys {
 
   std::size_t size() const { return size_; }
   Key* first() const { return tree_.first(); }
-  Key* first_from(std::string_view text) const {
-    return tree_.first_from([text](const Key& key) { return key.text() < text; });
-  }
   static Key* next(Key& key) { return Tree<Key>::next(key); }
 
   std::uint64_t count(const KeyRange& range) const;

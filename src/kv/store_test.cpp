@@ -223,6 +223,25 @@ TEST(Store, TheDigestTellsDifferentStatesApart) {
   EXPECT_NE(one.store.digest(), other.store.digest()) << "the history differs";
 }
 
+TEST(Store, TheDigestAtARevisionDoesNotDependOnHowFarSweepingHasCome) {
+  Replica swept;
+  Replica unswept;
+  for (Replica* replica : {&swept, &unswept}) {
+    for (int i = 0; i < 400; ++i) replica->put("k" + std::to_string(i % 30), std::to_string(i));
+    replica->ask(DeleteRange{.key = "k1", .range_end = "k2"});
+    replica->put("k11", "again");
+    replica->ask(Compact{402});
+  }
+  const Digest before = unswept.store.history().digest_at(300);
+  for (int i = 0; i < 100; ++i) swept.tick(0);
+  EXPECT_FALSE(unswept.store.history().is_swept());
+  EXPECT_TRUE(swept.store.history().is_swept());
+  for (const Revision revision : {402, 403})
+    EXPECT_EQ(swept.store.history().digest_at(revision), unswept.store.history().digest_at(revision));
+  EXPECT_NE(unswept.store.history().digest_at(402), unswept.store.history().digest_at(403));
+  EXPECT_NE(unswept.store.history().digest_at(402), before);
+}
+
 TEST(Store, AlarmsRefuseWhatTakesSpace) {
   Replica replica;
   replica.put("a", "1");

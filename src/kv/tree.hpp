@@ -62,21 +62,6 @@ class Tree {
     }
   }
 
-  // The first node that does not come `before` what is sought.
-  template <class Before>
-  Node* first_from(Before before) const {
-    Node* found = nullptr;
-    for (Node* at = root_; at;) {
-      if (before(*at)) {
-        at = at->links.right;
-      } else {
-        found = at;
-        at = at->links.left;
-      }
-    }
-    return found;
-  }
-
   Node* first() const { return root_ ? leftmost(root_) : nullptr; }
 
   static Node* next(Node& node) {
