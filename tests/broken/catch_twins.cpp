@@ -101,7 +101,7 @@ std::optional<Caught> explore_twin(const Twin& twin) {
 // Small configurations first: a failure there is the easiest to read.
 std::optional<Caught> simulate_twin(const Twin& twin) {
   constexpr std::uint64_t seeds = 1000;
-  for (const std::uint32_t nodes : {2u, 3u, 5u, 8u}) {
+  for (const std::uint32_t nodes : {2u, 3u, 5u, 8u, 1u}) {
     if (nodes < twin.entry.least_nodes) continue;
     sim::Options options = {.nodes = nodes, .entries = 3, .chatter = 0.5, .step_limit = 1'000'000};
     options.think = {sim::Delay::Shape::uniform, 0, 60};
