@@ -15,7 +15,6 @@
 
 #include "check/pages.hpp"
 #include "check/prefetch.hpp"
-#include "core/ensure.hpp"
 
 namespace conclave::check {
 
@@ -102,12 +101,12 @@ class PrintSet {
     }
   }
 
-  // Below a unit by doubling, then by half.
+  // Below a unit by doubling, then by a third.
   template <class Line>
   void grow() {
     const std::uint64_t before = lines_;
-    add_lines(before < unit_lines ? before
-                                  : std::max<std::uint64_t>(before / unit_lines / 2, 1) * unit_lines);
+    const std::uint64_t units = std::max<std::uint64_t>(before / unit_lines / 3, 1);
+    add_lines(before < unit_lines ? before : units * unit_lines);
     std::vector<std::pair<Print, std::uint32_t>> late;  // what would go to a line whose turn has not come
     for (std::uint64_t index = before; index-- > 0;) {
       const Line old = at<Line>(index);
@@ -135,7 +134,8 @@ class PrintSet {
   void add_lines(std::uint64_t more) {
     lines_ += more;
     while (units_.size() * unit_lines < lines_) units_.push_back(pages_->take());
-    full_ = lines_ * (numbered_ ? Numbered::room : Plain::room) * 4 / 5;
+    // Fuller it would be slower: too many searches would go on to a line that nobody has asked for in time.
+    full_ = lines_ * (numbered_ ? Numbered::room : Plain::room) * 2 / 3;
   }
 
   bool numbered_;

@@ -357,7 +357,7 @@ class Searcher {
   void insert_all(std::uint32_t index, Hand& hand) {
     Shard& shard = shards_[index];
     std::vector<Find>& finds = hand.finds[index];
-    constexpr std::size_t ahead = 32;
+    constexpr std::size_t ahead = 12;
     for (std::size_t i = 0; i < std::min(ahead, finds.size()); ++i) shard.met.prefetch(finds[i].print());
     for (std::size_t i = 0; i < finds.size(); ++i) {
       if (i + ahead < finds.size()) shard.met.prefetch(finds[i + ahead].print());
