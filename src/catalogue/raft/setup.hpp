@@ -48,7 +48,7 @@ Setup raft_setup(const Setting& setting) {
   setup.habits = {.width = count(extra("width", 1, 3, {1, 1, 3})),
                   .reads_each = count(extra("reads", 0, 3, {0, 1, 5})),
                   .captures_every = count(extra("snapshots", 0, 3, {0, 3, 9})),
-                  .changes_every = count(extra("changes", 0, 2, {0, 0, 2})),
+                  .changes_every = count(extra("changes", 0, 1, {0, 1, 2})),
                   .transfers_every = count(extra("transfers", 0, 2, {0, 0, 2})),
                   .everybody = setting.members};
   return setup;

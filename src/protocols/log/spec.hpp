@@ -209,11 +209,16 @@ struct Spec {
     static bool due(std::uint64_t every, std::uint64_t done, std::uint64_t before) {
       return every > 0 && done >= before + every;
     }
-    // One after the other loses its vote; by whose wish is different each time.
+    // Half of them vote and the others listen, then everybody votes again. Which half is different each time,
+    // so the majorities of one and of the next may have nobody in common.
     Reconfigure other_members() const {
-      if (habits.everybody.size() < 3) return {.voters = habits.everybody};
-      const NodeId left_out = nth(self.value + changes);
-      return {.voters = habits.everybody.without(left_out), .learners = {left_out}};
+      if (changes % 2 == 1 || habits.everybody.size() < 3) return {.voters = habits.everybody};
+      Reconfigure wish = {.learners = habits.everybody};
+      for (std::uint64_t i = 0; i < (habits.everybody.size() + 1) / 2; ++i) {
+        wish.voters.insert(nth(self.value + changes + i));
+        wish.learners.erase(nth(self.value + changes + i));
+      }
+      return wish;
     }
     NodeId other_leader() const { return nth(self.value + transfers + 1); }
     NodeId nth(std::uint64_t n) const {

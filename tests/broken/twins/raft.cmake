@@ -106,9 +106,6 @@ twin(saves_too_late "takes what is committed by now for what was saved"
 twin(one_majority "lets the new voters decide alone"
   "configure(configuration.joint_with(wish.voters, wish.learners));"
   "configure({.voters = wish.voters, .learners = wish.learners});")
-twin(keeps_a_lost_change "goes on with members that the log no longer names"
-  "if (lost || found) look_up_configuration();"
-  "if (found) look_up_configuration();")
 twin(leaves_a_gap "takes a command although an earlier one of its client is missing"
   "command.serial > last + 1 && command.serial > oldest"
   "command.serial > last + 1'000'000 && command.serial > oldest")
