@@ -1,5 +1,6 @@
-// What a server keeps on its disk, and how a step changes that. The whole log would be too much to write with
-// every entry, so a step says only what is new.
+// What stands in the log and what a snapshot puts in its place; what of that a server keeps on its disk, and
+// how a step changes it. The whole log would be too much to write with every entry, so a step says only what
+// is new.
 #pragma once
 #include <optional>
 #include <span>
@@ -7,10 +8,38 @@
 #include <vector>
 
 #include "core/boxed.hpp"
-#include "protocols/raft/entry.hpp"
+#include "core/payload.hpp"
+#include "protocols/log/spec.hpp"
+#include "protocols/raft/log.hpp"
+#include "protocols/raft/quorum.hpp"
+#include "protocols/raft/sessions.hpp"
 #include "protocols/raft/voting.hpp"
 
 namespace conclave::raft {
+
+using Command = conclave::log::Entry;
+
+// With neither command nor configuration: the entry with which a leader begins its term.
+struct Entry {
+  Term term = {};
+  std::optional<Command> command = {};
+  Boxed<Configuration> configuration = {};  // who decides from here on
+  bool operator==(const Entry&) const = default;
+};
+
+struct Done {  // all there is to answer: the command is in the log
+  bool operator==(const Done&) const = default;
+};
+
+// Everything up to an entry, in the form that a state machine gave it, with what else a server has to know:
+// who the members were, and which commands of whom were taken (sections 7 and 8).
+struct Snapshot {
+  Position last = {};
+  Configuration configuration = {};
+  Sessions<NodeId, Done> sessions = {};
+  Payload state = {};
+  bool operator==(const Snapshot&) const = default;
+};
 
 struct Write {
   // Where the server stood: once this write is on disk, so is the log up to there, as it was in that term.

@@ -27,7 +27,6 @@
 #include "core/protocol.hpp"
 #include "protocols/log/spec.hpp"
 #include "protocols/raft/durable.hpp"
-#include "protocols/raft/entry.hpp"
 #include "protocols/raft/log.hpp"
 #include "protocols/raft/progress.hpp"
 #include "protocols/raft/quorum.hpp"

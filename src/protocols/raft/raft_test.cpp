@@ -686,17 +686,6 @@ TEST(RaftSnapshots, APartThatWasLostIsSentAgainAndOneThatCameTwiceAsksForNothing
   EXPECT_EQ(one.sent<P::InstallSnapshot>()[0].offset, 1u);
 }
 
-TEST(RaftSnapshots, WhatIsLeftOfOlderWritesMayBeginBeforeTheSnapshotEnds_7) {
-  P::Durable disk;
-  disk.take({.snapshot = Snapshot{.last = at(1, 4)}, .base = at(1, 2)});
-  disk.take({.tail = Write::Tail{{0}, {entry(1), entry(1), entry(1)}}});
-  EXPECT_EQ(disk.log.last(), at(1, 3));
-  disk.take({.tail = Write::Tail{{3}, {entry(1), entry(2)}}});
-  EXPECT_EQ(disk.log.last(), at(2, 5));
-  disk.take({.tail = Write::Tail{{0}, {entry(1)}}});
-  EXPECT_EQ(disk.log.last(), at(2, 5)) << "all of that has been replaced";
-}
-
 TEST(RaftSnapshots, AServerComesBackWithItsSnapshotAndWhatFollows_7) {
   P::Durable disk;
   disk.take(

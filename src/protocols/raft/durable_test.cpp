@@ -1,0 +1,48 @@
+#include "protocols/raft/durable.hpp"
+
+#include <gtest/gtest.h>
+
+namespace conclave::raft {
+namespace {
+
+Entry entry(std::uint64_t term) { return {{term}, {}, {}}; }
+constexpr Position at(std::uint64_t term, std::uint64_t index) { return {{term}, {index}}; }
+
+TEST(RaftDurable, AWriteChangesOnlyWhatItNames) {
+  Durable disk;
+  disk.take({.ballot = Ballot{{2}, NodeId{3}}});
+  disk.take({.tail = Write::Tail{{0}, {entry(1), entry(2)}}});
+  EXPECT_EQ(disk.ballot, (Ballot{{2}, NodeId{3}}));
+  EXPECT_EQ(disk.log.last(), at(2, 2));
+}
+
+TEST(RaftDurable, ATailReplacesWhateverFollowed) {
+  Durable disk;
+  disk.take({.tail = Write::Tail{{0}, {entry(1), entry(1), entry(1)}}});
+  disk.take({.tail = Write::Tail{{1}, {entry(2)}}});
+  EXPECT_EQ(disk.log.last(), at(2, 2));
+}
+
+TEST(RaftDurable, ASnapshotReplacesEntriesAndKeepsThoseAfterItsBase) {
+  Durable disk;
+  disk.take({.tail = Write::Tail{{0}, {entry(1), entry(1), entry(1), entry(1)}}});
+  disk.take({.snapshot = Snapshot{.last = at(1, 3)}, .base = at(1, 2)});
+  EXPECT_EQ(disk.log.base, at(1, 2));
+  EXPECT_EQ(disk.log.last(), at(1, 4));
+  disk.take({.snapshot = Snapshot{.last = at(2, 9)}, .base = at(2, 9)});
+  EXPECT_EQ(disk.log.last(), at(2, 9)) << "a leader's, which has more than we had";
+}
+
+TEST(RaftDurable, WhatIsLeftOfOlderWritesMayBeginBeforeTheSnapshotEnds) {
+  Durable disk;
+  disk.take({.snapshot = Snapshot{.last = at(1, 4)}, .base = at(1, 2)});
+  disk.take({.tail = Write::Tail{{0}, {entry(1), entry(1), entry(1)}}});
+  EXPECT_EQ(disk.log.last(), at(1, 3));
+  disk.take({.tail = Write::Tail{{3}, {entry(1), entry(2)}}});
+  EXPECT_EQ(disk.log.last(), at(2, 5));
+  disk.take({.tail = Write::Tail{{0}, {entry(1)}}});
+  EXPECT_EQ(disk.log.last(), at(2, 5)) << "all of that has been replaced";
+}
+
+}  // namespace
+}  // namespace conclave::raft
