@@ -84,6 +84,7 @@ class RaftServer final : public Server {
   }
   void transfer(NodeId to) override { replica_->command(log::Transfer{to}); }
 
+  std::uint64_t term() const override { return replica_->node().ballot.term.value; }
   bool leads() const override { return replica_->node().leads(); }
   std::optional<NodeId> leader() const override { return replica_->node().known_leader(); }
   ServerStatus status() const override;

@@ -91,6 +91,7 @@ class Server {
   virtual void transfer(NodeId to) = 0;
 
   virtual bool leads() const = 0;
+  virtual std::uint64_t term() const = 0;
   virtual std::optional<NodeId> leader() const = 0;
   virtual ServerStatus status() const = 0;
 };

@@ -17,13 +17,6 @@ constexpr std::string_view election_prefix = "election/";
 constexpr std::size_t most_callers = 100;  // with one lease for one name
 static_assert(longest_client_name + election_prefix.size() <= live::longest_name);
 
-// Every member of a group makes the same number of its name.
-std::uint64_t number_of(std::string_view text) {
-  std::uint64_t number = text.size() + 1;
-  for (const char c : text) number = scramble(number + static_cast<unsigned char>(c));
-  return number == 0 ? 1 : number;
-}
-
 // What a group tells when there is no desk any more.
 live::GroupEvents deaf() {
   const auto ignore = [](const auto&...) {};
@@ -95,7 +88,7 @@ void Desk::close() {
 void Desk::look_at_the_group() {
   const live::GroupStatus now = group_.status();
   engine_ = now.engine;
-  cluster_ = number_of(now.group);
+  cluster_ = number_of_name(now.group);
   epoch_ = now.epoch;
   for (const live::MemberStatus& member : now.members) {
     if (member.self) continue;

@@ -28,12 +28,12 @@
 #include "desk/lines.hpp"
 #include "live/group.hpp"
 #include "live/log.hpp"
+#include "rpc/offer.hpp"
 #include "rpc/server.hpp"
 
 namespace conclave::desk {
 
-// The version of etcd whose API this is. Clients take every part for a number.
-inline constexpr std::string_view etcd_version = "3.5.0";
+using rpc::etcd_version;
 
 struct Options {
   // Where clients reach each member; an etcd client that asks for the members connects to these.

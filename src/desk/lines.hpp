@@ -12,10 +12,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "desk/caller.hpp"
 #include "desk/leases.hpp"
+#include "rpc/caller.hpp"
 
 namespace conclave::desk {
+
+using rpc::Caller;
+using rpc::CallerPtr;
 
 // One client's wish for a place: it waits in line, and then holds it.
 struct Claim {

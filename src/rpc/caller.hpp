@@ -10,14 +10,14 @@ namespace google::protobuf {
 class Message;
 }
 
-namespace conclave::desk {
+namespace conclave::rpc {
 
 class Caller {
  public:
   virtual ~Caller() = default;
   // The whole answer; or a refusal. Nothing after it.
   virtual void answer(const google::protobuf::Message& response) = 0;
-  virtual void refuse(const rpc::Status& status) = 0;
+  virtual void refuse(const Status& status) = 0;
   // One answer of many, for who watches.
   virtual void tell(const google::protobuf::Message& response) = 0;
   virtual bool congested() const = 0;
@@ -26,9 +26,9 @@ class Caller {
   virtual bool over() const = 0;
   // It cancelled, vanished or ran out of time before it was answered.
   virtual void on_gone(std::move_only_function<void()> then) = 0;
-  virtual const rpc::Peer& peer() const = 0;
+  virtual const Peer& peer() const = 0;
 };
 
 using CallerPtr = std::shared_ptr<Caller>;
 
-}  // namespace conclave::desk
+}  // namespace conclave::rpc

@@ -1,31 +1,31 @@
-#include "desk/caller.hpp"
+#include "rpc/caller.hpp"
 
 #include <google/protobuf/util/json_util.h>
 
 #include <nlohmann/json.hpp>
 
-#include "desk/offer.hpp"
+#include "rpc/offer.hpp"
 
-namespace conclave::desk {
+namespace conclave::rpc {
 
 namespace {
 
 class GrpcCaller final : public Caller {
  public:
-  explicit GrpcCaller(rpc::Call call) : call_(std::move(call)) {}
+  explicit GrpcCaller(Call call) : call_(std::move(call)) {}
   void answer(const google::protobuf::Message& response) override { call_.reply(response); }
-  void refuse(const rpc::Status& status) override { call_.finish(status); }
+  void refuse(const Status& status) override { call_.finish(status); }
   void tell(const google::protobuf::Message& response) override { call_.send(response); }
   bool congested() const override { return call_.congested(); }
   void on_room(std::move_only_function<void()> then) override { call_.on_writable(std::move(then)); }
   bool over() const override { return call_.over(); }
   void on_gone(std::move_only_function<void()> then) override {
-    call_.on_cancel([then = std::move(then)](const rpc::Status&) mutable { then(); });
+    call_.on_cancel([then = std::move(then)](const Status&) mutable { then(); });
   }
-  const rpc::Peer& peer() const override { return call_.peer(); }
+  const Peer& peer() const override { return call_.peer(); }
 
  private:
-  rpc::Call call_;
+  Call call_;
 };
 
 std::string in_json(const google::protobuf::Message& message) {
@@ -36,7 +36,7 @@ std::string in_json(const google::protobuf::Message& message) {
   return done.ok() ? text : "{}";
 }
 
-std::string error_json(const rpc::Status& status) {
+std::string error_json(const Status& status) {
   const nlohmann::ordered_json error = {
       {"error", status.message}, {"message", status.message}, {"code", static_cast<int>(status.code)}};
   return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -45,7 +45,7 @@ std::string error_json(const rpc::Status& status) {
 // etcd's gateway: whole answers as they are, answers of many as lines of {"result": …}.
 class JsonCaller final : public Caller {
  public:
-  JsonCaller(rpc::HttpReply reply, rpc::Peer peer, bool many)
+  JsonCaller(HttpReply reply, Peer peer, bool many)
       : reply_(std::move(reply)), peer_(std::move(peer)), many_(many) {}
 
   void answer(const google::protobuf::Message& response) override {
@@ -53,9 +53,9 @@ class JsonCaller final : public Caller {
     tell(response);
     reply_.end();
   }
-  void refuse(const rpc::Status& status) override {
+  void refuse(const Status& status) override {
     if (began_) return reply_.end();
-    reply_.send(rpc::http_status(status.code), "application/json", error_json(status));
+    reply_.send(http_status(status.code), "application/json", error_json(status));
   }
   void tell(const google::protobuf::Message& response) override {
     if (!std::exchange(began_, true)) reply_.begin(200, {{"content-type", "application/json"}});
@@ -65,20 +65,20 @@ class JsonCaller final : public Caller {
   void on_room(std::move_only_function<void()> then) override { reply_.on_writable(std::move(then)); }
   bool over() const override { return reply_.over(); }
   void on_gone(std::move_only_function<void()> then) override { reply_.on_closed(std::move(then)); }
-  const rpc::Peer& peer() const override { return peer_; }
+  const Peer& peer() const override { return peer_; }
 
  private:
-  rpc::HttpReply reply_;
-  rpc::Peer peer_;
+  HttpReply reply_;
+  Peer peer_;
   bool many_;
   bool began_ = false;
 };
 
 }  // namespace
 
-CallerPtr grpc_caller(rpc::Call call) { return std::make_shared<GrpcCaller>(std::move(call)); }
+CallerPtr grpc_caller(Call call) { return std::make_shared<GrpcCaller>(std::move(call)); }
 
-CallerPtr json_caller(const rpc::HttpRequest& http, const rpc::HttpReply& reply, bool many,
+CallerPtr json_caller(const HttpRequest& http, const HttpReply& reply, bool many,
                       google::protobuf::Message& request) {
   if (http.method != "POST") {
     reply.send(405, {{"content-type", "text/plain"}, {"allow", "POST"}}, "Method Not Allowed\n");
@@ -89,11 +89,11 @@ CallerPtr json_caller(const rpc::HttpRequest& http, const rpc::HttpReply& reply,
   const std::string body = http.body.empty() ? "{}" : std::string(http.body);
   const auto read = google::protobuf::util::JsonStringToMessage(body, &request, options);
   if (!read.ok()) {
-    const rpc::Status wrong = {rpc::Code::invalid_argument, std::string(read.message())};
-    reply.send(rpc::http_status(wrong.code), "application/json", error_json(wrong));
+    const Status wrong = {Code::invalid_argument, std::string(read.message())};
+    reply.send(http_status(wrong.code), "application/json", error_json(wrong));
     return nullptr;
   }
   return std::make_shared<JsonCaller>(reply, http.peer, many);
 }
 
-}  // namespace conclave::desk
+}  // namespace conclave::rpc
