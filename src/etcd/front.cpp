@@ -1,0 +1,67 @@
+#include "etcd/front.hpp"
+
+#include "core/random.hpp"
+
+namespace conclave::etcd {
+
+Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::Log log)
+    : server_(server),
+      machine_(machine),
+      options_(std::move(options)),
+      log_(std::move(log)),
+      cluster_(number_of_name(options_.group)),
+      self_(machine.options().server.links.self),
+      session_timer_(machine.loop()),
+      watches_(
+          server, machine, options_.watches,
+          [this](etcdserverpb::ResponseHeader* header, kv::Revision revision) { head(header, revision); }) {
+  machine_.listen({.changed = [this](const kv::Outcome& outcome) { changed(outcome); },
+                   .restored = [this] { restored(); }});
+  server_.on_disconnect([this](rpc::ConnectionId connection) { connection_gone(connection); });
+  // A client may say that it has no use for a member that knows no leader.
+  server_.before_each([this](const rpc::Call& call) {
+    const bool asks = call.metadata().get("hasleader").has_value();
+    return asks && !machine_.server().leader() ? no_leader : rpc::Status{};
+  });
+  offer_kv();
+  offer_leases();
+  offer_lines();
+  offer_status();
+  offer_maintenance();
+  offer_auth();
+  offer_pages();
+  renew_sessions();
+}
+
+Front::~Front() {
+  *alive_ = false;
+  machine_.listen({});
+}
+
+void Front::head(etcdserverpb::ResponseHeader* header, kv::Revision revision) const {
+  header->set_cluster_id(cluster_);
+  header->set_member_id(self_.value);
+  header->set_revision(revision);
+  header->set_raft_term(machine_.server().term());
+}
+
+void Front::changed(const kv::Outcome& outcome) {
+  watches_.changed();
+  std::vector<kv::Turn> turns;
+  machine_.lines().see(outcome, turns);
+  call_up(turns);
+  show_all(outcome);
+}
+
+// Whoever waited waits for the same place in the new store.
+void Front::restored() {
+  watches_.restored();
+  std::vector<kv::Turn> turns;
+  for (const auto& [id, waiter] : waiters_) machine_.lines().wait(waiter.name, waiter.key, id, turns);
+  call_up(turns);
+  const auto present = observers_;  // telling may end one
+  for (const auto& [name, observers] : present)
+    for (const auto& observer : observers) show(name, observer);
+}
+
+}  // namespace conclave::etcd

@@ -1,0 +1,175 @@
+// What clients of the Raft engine see: etcd's API, by gRPC and by JSON, and pages for monitors.
+//
+//   rpc::Server server(loop);
+//   etcd::Front front(server, machine, {.client_urls = …}, log);
+//   server.listen("127.0.0.1:2379");
+//
+// Translation and nothing else: a request becomes a command, the machine has it applied, and what came of it
+// becomes the answer. The machine is there before the front and after it; the server is gone before it.
+#pragma once
+#include <proto/conclave.pb.h>
+#include <proto/election.pb.h>
+#include <proto/lock.pb.h>
+#include <proto/rpc.pb.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "etcd/machine.hpp"
+#include "etcd/watch_service.hpp"
+#include "rpc/offer.hpp"
+
+namespace conclave::etcd {
+
+using rpc::CallerPtr;
+
+struct FrontOptions {
+  std::string group = "conclave";
+  std::vector<live::Peer> members = {};
+  // Where clients reach each member; an etcd client that asks for the members connects to these.
+  std::map<NodeId, std::vector<std::string>> client_urls = {};
+  std::size_t waiting = 100'000;    // clients of this member, for locks and elections
+  std::size_t observers = 100'000;  // of elections
+  // A client that locks without a lease keeps what it has as long as its connection; if this member is gone,
+  // nobody else knows of the connection, and what it had ends after this time.
+  std::chrono::seconds session{15};
+  WatchOptions watches = {};
+};
+
+class Front {
+ public:
+  Front(rpc::Server& server, Machine& machine, FrontOptions options, live::Log log);
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+ private:
+  enum class Kind { lock, election };
+  // Somebody who waits for a place that is in the store.
+  struct Waiter {
+    Kind kind;
+    CallerPtr caller;
+    std::string name;
+    std::string key;
+    kv::LeaseId lease;
+    bool is_session;  // the lease is one that lives with the connection
+  };
+  struct Observer {
+    CallerPtr caller;
+    kv::RecordRef told = {};  // the last leader
+    bool waits_for_room = false;
+  };
+  using Observers = std::list<std::shared_ptr<Observer>>;
+
+  // front.cpp
+  void changed(const kv::Outcome& outcome);
+  void restored();
+  // What every response begins with.
+  void head(etcdserverpb::ResponseHeader* header, kv::Revision revision) const;
+  template <class Request, class Handler>
+  void offer(const std::string& grpc_path, const std::string& json_path, Handler handler, bool many = false);
+
+  // kv_service.cpp
+  void offer_kv();
+  void range(const etcdserverpb::RangeRequest& request, const CallerPtr& caller);
+  void put(const etcdserverpb::PutRequest& request, const CallerPtr& caller);
+  void delete_range(const etcdserverpb::DeleteRangeRequest& request, const CallerPtr& caller);
+  void txn(const etcdserverpb::TxnRequest& request, const CallerPtr& caller);
+  void compact(const etcdserverpb::CompactionRequest& request, const CallerPtr& caller);
+  void answer_range(const etcdserverpb::RangeRequest& request, const CallerPtr& caller) const;
+  // Proposes; when it is applied, `fill` makes the response of the result.
+  template <class Response, class Result, class Fill>
+  void run(const kv::Command& command, const CallerPtr& caller, Fill fill_in);
+
+  // lease_service.cpp
+  void offer_leases();
+  void lease_grant(const etcdserverpb::LeaseGrantRequest& request, const CallerPtr& caller);
+  void lease_revoke(const etcdserverpb::LeaseRevokeRequest& request, const CallerPtr& caller);
+  void lease_time_to_live(const etcdserverpb::LeaseTimeToLiveRequest& request, const CallerPtr& caller);
+  void lease_leases(const CallerPtr& caller);
+  void keep_alive(kv::LeaseId lease, const CallerPtr& caller);
+  void keep_alive_stream(rpc::Call call);
+
+  // line_service.cpp
+  void offer_lines();
+  void lock(const v3lockpb::LockRequest& request, const CallerPtr& caller);
+  void unlock(const v3lockpb::UnlockRequest& request, const CallerPtr& caller);
+  void campaign(const v3electionpb::CampaignRequest& request, const CallerPtr& caller);
+  void proclaim(const v3electionpb::ProclaimRequest& request, const CallerPtr& caller);
+  void resign(const v3electionpb::ResignRequest& request, const CallerPtr& caller);
+  void leader(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
+  void observe(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
+  // With a lease of the client's, or with one that lives as long as its connection.
+  void stand_in_line(Kind kind, const std::string& name, kv::LeaseId lease, const std::string& value,
+                     const CallerPtr& caller);
+  void take_place(Waiter waiter, const std::string& value);
+  void wait(Waiter waiter);
+  void call_up(const std::vector<kv::Turn>& turns);
+  void answer_place(const Waiter& waiter, kv::Revision fence);
+  std::optional<Waiter> forget(kv::WaiterId id);
+  void give_up(kv::WaiterId id);
+  void leave_place(const Waiter& waiter);
+  void begin_session(const CallerPtr& caller, std::move_only_function<void(kv::LeaseId)> then);
+  void end_session(kv::LeaseId lease);
+  void renew_sessions();
+  void connection_gone(rpc::ConnectionId connection);
+  kv::RecordRef leader_of(const std::string& name) const;
+  void stop_observing(const std::string& name, const Observer* observer);
+  void show(const std::string& name, const std::shared_ptr<Observer>& observer);
+  void show_all(const kv::Outcome& outcome);
+
+  // status_service.cpp
+  void offer_status();
+  void offer_maintenance();
+  void offer_auth();
+  void offer_pages();
+  void add_members(google::protobuf::RepeatedPtrField<etcdserverpb::Member>& told) const;
+  etcdserverpb::StatusResponse etcd_status() const;
+  void alarm(const etcdserverpb::AlarmRequest& request, const CallerPtr& caller);
+  void move_leader(const etcdserverpb::MoveLeaderRequest& request, const CallerPtr& caller);
+  conclavepb::StatusResponse status() const;
+  std::string metrics() const;
+
+  rpc::Server& server_;
+  Machine& machine_;
+  const FrontOptions options_;
+  const live::Log log_;
+  const std::uint64_t cluster_;
+  const NodeId self_;
+
+  std::map<kv::WaiterId, Waiter> waiters_;
+  kv::WaiterId next_waiter_ = 1;
+  std::map<std::string, std::size_t> waiting_at_;  // how many, by key
+  std::size_t placing_ = 0;                        // who asked for a place that is not in the store yet
+  std::vector<kv::Turn> turns_;
+  std::map<std::string, Observers, std::less<>> observers_;
+  std::size_t observing_ = 0;
+  // Leases that live as long as a connection.
+  std::map<kv::LeaseId, rpc::ConnectionId> sessions_;
+  std::map<rpc::ConnectionId, std::set<kv::LeaseId>> sessions_by_connection_;
+  boost::asio::steady_timer session_timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  WatchService watches_;
+};
+
+template <class Request, class Handler>
+void Front::offer(const std::string& grpc_path, const std::string& json_path, Handler handler, bool many) {
+  rpc::offer<Request>(server_, grpc_path, json_path, std::move(handler), many);
+}
+template <class Response, class Result, class Fill>
+void Front::run(const kv::Command& command, const CallerPtr& caller, Fill fill_in) {
+  machine_.propose(command, [this, caller, fill_in = std::move(fill_in)](const Machine::Outcome& outcome) {
+    if (!outcome) return caller->refuse(outcome.error());
+    Response response;
+    head(response.mutable_header(), outcome->revision);
+    fill_in(response, std::get<Result>(outcome->result));
+    caller->answer(response);
+  });
+}
+
+}  // namespace conclave::etcd

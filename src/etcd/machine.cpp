@@ -1,0 +1,352 @@
+#include "etcd/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <random>
+
+#include "core/ensure.hpp"
+
+namespace conclave::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_rounds = 4;  // of Raft for reads, at a time
+constexpr auto deadline_step = 100ms;
+
+}  // namespace
+
+rpc::Status status_of(kv::Error error) {
+  const std::string text = "etcdserver: " + std::string(kv::describe(error));
+  switch (error) {
+    case kv::Error::key_not_provided:
+    case kv::Error::key_not_found:
+    case kv::Error::value_provided:
+    case kv::Error::lease_provided:
+    case kv::Error::too_many_operations:
+    case kv::Error::duplicate_key:
+    case kv::Error::request_too_large: return {rpc::Code::invalid_argument, text};
+    case kv::Error::compacted:
+    case kv::Error::future_revision:
+    case kv::Error::ttl_too_large: return {rpc::Code::out_of_range, text};
+    case kv::Error::no_space: return {rpc::Code::resource_exhausted, text};
+    case kv::Error::corrupt: return {rpc::Code::data_loss, text};
+    case kv::Error::lease_not_found: return {rpc::Code::not_found, text};
+    case kv::Error::lease_exists: return {rpc::Code::failed_precondition, text};
+  }
+  return {rpc::Code::unknown, text};
+}
+
+std::expected<std::unique_ptr<Machine>, std::string> Machine::open(boost::asio::io_context& loop,
+                                                                   const MachineOptions& options,
+                                                                   Failed failed, live::Log log) {
+  std::unique_ptr<Machine> machine(new Machine(loop, options, std::move(failed), log));
+  auto server = cluster::Server::open(loop, machine->options_.server, machine->server_events(), log);
+  if (!server) return std::unexpected(server.error());
+  if (machine->failed_) return std::unexpected("the snapshot in " + options.server.data + " is of no use");
+  machine->server_ = std::move(*server);
+  machine->look_at_clock();
+  machine->look_at_deadlines();
+  return machine;
+}
+
+Machine::Machine(boost::asio::io_context& loop, const MachineOptions& options, Failed failed, live::Log log)
+    : loop_(loop),
+      options_(options),
+      tell_failed_(std::move(failed)),
+      log_(std::move(log)),
+      table_seed_(std::random_device{}() | std::uint64_t{std::random_device{}()} << 32),
+      deadlines_(loop),
+      clock_(loop) {
+  renew_store(std::make_unique<kv::Store>(table_seed_));
+}
+
+Machine::~Machine() { *alive_ = false; }
+
+cluster::Events Machine::server_events() {
+  return {.applied = [this](std::uint64_t index, std::uint64_t term, const Payload& command,
+                            std::uint64_t mine) { applied(index, term, command, mine); },
+          .restored = [this](std::uint64_t index, const Payload& state) { restored(index, state); },
+          .taken = [this](std::uint64_t serial) { taken(serial); },
+          .readable = [this](std::uint64_t serial) { readable(serial); },
+          .leading = [this](std::uint64_t) { leading(); },
+          .failed = [this](const std::string& why) { fail(why); }};
+}
+
+void Machine::renew_store(std::unique_ptr<kv::Store> store) {
+  writer_.reset();
+  watches_.reset();
+  lines_.reset();
+  store_ = std::move(store);
+  watches_ = std::make_unique<kv::Watches>(*store_);
+  lines_ = std::make_unique<kv::Lines>(*store_);
+}
+
+std::int64_t Machine::least_ttl() const {
+  // A follower waits twice its patience for a leader, and half of that again for the election.
+  const auto election = 3 * (options_.server.patience + options_.server.handicap);
+  return std::max<std::int64_t>(1, (election.count() + 999) / 1000);
+}
+
+void Machine::later(std::move_only_function<void()> then) {
+  boost::asio::post(loop_, [alive = alive_, then = std::move(then)]() mutable {
+    if (*alive) then();
+  });
+}
+
+template <class Then>
+void Machine::after(boost::asio::steady_timer& timer, std::chrono::milliseconds time, Then then) {
+  timer.expires_after(time);
+  timer.async_wait([alive = alive_, then](const boost::system::error_code& error) {
+    if (!error && *alive) then();
+  });
+}
+
+// ---- what goes into the log
+
+void Machine::propose(const kv::Command& command, Answered then) {
+  const auto refuse = [&](const rpc::Status& status) {
+    later([then = std::move(then), status]() mutable { then(std::unexpected(status)); });
+  };
+  if (const auto fine = kv::check(command); !fine) return refuse(status_of(fine.error()));
+  const Bytes bytes = encode(command);
+  if (bytes.size() > options_.request_bytes) return refuse(status_of(kv::Error::request_too_large));
+  const bool has_room =
+      proposals_.size() < options_.most_proposals &&
+      (proposals_.empty() || proposed_bytes_ + bytes.size() <= options_.most_proposed_bytes);
+  if (!has_room) {
+    ++stats_.turned_away;
+    return refuse(too_many_requests);
+  }
+  ++stats_.proposals;
+  proposed_bytes_ += bytes.size();
+  const std::uint64_t serial = server_->propose(Payload(bytes));
+  ensure(proposals_.empty() || proposals_.back().serial < serial, "proposals are numbered in order");
+  proposals_.push_back({serial, bytes.size(), Clock::now() + options_.patience, std::move(then)});
+}
+
+void Machine::applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine) {
+  if (failed_) return;
+  auto answer = store_->apply(command.bytes(), {index, term}, outcome_);
+  if (!answer)
+    return fail(fmt::format("entry {} of the log is no command that this version knows: {}", index,
+                            describe(answer.error())));
+  ++stats_.applied;
+  index_ = index;
+  watches_->see(outcome_);
+  if (events_.changed) events_.changed(outcome_);
+  if (mine != 0) this->answer(mine, std::move(*answer));
+  consider_snapshot(command.size());
+}
+
+// What is numbered lower was not applied and never will be; it came from an earlier run or was told already.
+void Machine::answer(std::uint64_t serial, kv::Answer answer) {
+  if (proposals_.empty() || serial < proposals_.front().serial) return;
+  taken(serial - 1);
+  if (proposals_.empty() || proposals_.front().serial != serial) return;
+  Proposal proposal = std::move(proposals_.front());
+  proposals_.pop_front();
+  proposed_bytes_ -= proposal.bytes;
+  if (!proposal.then) return;
+  if (const auto* error = std::get_if<kv::Error>(&answer.result))
+    return proposal.then(std::unexpected(status_of(*error)));
+  proposal.then(std::move(answer));
+}
+
+// They are done, or never will be; nobody here can tell which.
+void Machine::taken(std::uint64_t serial) {
+  while (!proposals_.empty() && proposals_.front().serial <= serial) {
+    Proposal proposal = std::move(proposals_.front());
+    proposals_.pop_front();
+    proposed_bytes_ -= proposal.bytes;
+    if (proposal.then) proposal.then(std::unexpected(timed_out));
+  }
+}
+
+void Machine::look_at_deadlines() {
+  const auto now = Clock::now();
+  for (std::size_t i = 0; i < proposals_.size() && proposals_[i].deadline <= now; ++i) {
+    if (!proposals_[i].then) continue;
+    ++stats_.timed_out;
+    std::exchange(proposals_[i].then, {})(std::unexpected(timed_out));
+  }
+  for (Round& round : rounds_) {
+    if (round.deadline > now) break;
+    auto readers = std::exchange(round.readers, {});
+    reading_ -= readers.size();
+    stats_.timed_out += readers.size();
+    for (Readable& reader : readers) reader(timed_out);
+  }
+  after(deadlines_, deadline_step, [this] { look_at_deadlines(); });
+}
+
+// ---- reads
+
+void Machine::read(Readable then) {
+  if (reading_ >= options_.most_readers) {
+    ++stats_.turned_away;
+    return later([then = std::move(then)]() mutable { then(too_many_requests); });
+  }
+  ++reading_;
+  ++stats_.reads;
+  readers_.push_back(std::move(then));
+  if (std::exchange(round_is_due_, true)) return;
+  later([this] {
+    round_is_due_ = false;
+    begin_round();
+  });
+}
+
+// One for all that asked since the last: a round that began before they asked is no answer to them.
+void Machine::begin_round() {
+  if (readers_.empty() || rounds_.size() >= most_rounds) return;
+  ++stats_.read_rounds;
+  const std::uint64_t serial = server_->read();
+  rounds_.push_back({serial, Clock::now() + options_.patience, std::exchange(readers_, {})});
+  settle_rounds();
+}
+
+void Machine::readable(std::uint64_t serial) {
+  readable_ = std::max(readable_, serial);
+  settle_rounds();
+}
+
+void Machine::settle_rounds() {
+  while (!rounds_.empty() && rounds_.front().serial <= readable_) {
+    Round round = std::move(rounds_.front());
+    rounds_.pop_front();
+    reading_ -= round.readers.size();
+    for (Readable& reader : round.readers) reader({});
+    begin_round();
+  }
+}
+
+// ---- leases
+
+void Machine::renew(kv::LeaseId lease, Renewed then) {
+  renewals_.push_back({lease, std::move(then)});
+  if (std::exchange(renewing_is_due_, true)) return;
+  later([this] {
+    renewing_is_due_ = false;
+    propose_renewals();
+  });
+}
+
+void Machine::propose_renewals() {
+  auto all = std::exchange(renewals_, {});
+  for (std::size_t begin = 0; begin < all.size(); begin += kv::max_renewed) {
+    const std::size_t end = std::min(all.size(), begin + kv::max_renewed);
+    kv::LeaseRenew command;
+    std::vector<Renewed> thens;
+    for (std::size_t i = begin; i < end; ++i) {
+      command.ids.push_back(all[i].lease);
+      thens.push_back(std::move(all[i].then));
+    }
+    propose(command, [thens = std::move(thens)](Outcome outcome) mutable {
+      for (std::size_t i = 0; i < thens.size(); ++i) {
+        if (outcome)
+          thens[i](std::get<kv::RenewResult>(outcome->result).ttls[i]);
+        else
+          thens[i](std::unexpected(outcome.error()));
+      }
+    });
+  }
+}
+
+void Machine::leading() {
+  ticked_ = Clock::now();
+  ticking_ = false;
+}
+
+// What was measured belongs to the term in which this member led all the time; if it does not any more when
+// the entry is made, the entry says nothing.
+void Machine::look_at_clock() {
+  const bool has_leases = !store_->leases().all().empty();
+  const auto now = Clock::now();
+  if (!server_->leads() || !has_leases) {
+    ticked_ = now;
+  } else if (!ticking_) {
+    const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - ticked_);
+    ticked_ += elapsed;
+    ticking_ = true;
+    propose(kv::Tick{server_->term(), static_cast<std::uint64_t>(elapsed.count())}, [this](const Outcome&) {
+      ticking_ = false;
+      if (store_->leases().has_due()) look_at_clock();
+    });
+  }
+  look_at_quota();
+  after(clock_, options_.tick, [this] { look_at_clock(); });
+}
+
+void Machine::look_at_quota() {
+  if (raising_ || !server_->leads() || store_->history().bytes() <= options_.quota_bytes) return;
+  const std::uint64_t self = options_.server.links.self.value;
+  if (store_->alarms().contains({self, kv::AlarmKind::no_space})) return;
+  raising_ = true;
+  log_(live::LogLevel::warning, fmt::format("event=no_space bytes={}", store_->history().bytes()));
+  propose(kv::Alarm{self, kv::AlarmKind::no_space, true}, [this](const Outcome&) { raising_ = false; });
+}
+
+// ---- snapshots
+
+void Machine::restored(std::uint64_t index, const Payload& state) {
+  if (failed_) return;
+  kv::SnapshotReader reader(table_seed_);
+  if (const auto fed = reader.feed(state.bytes()); !fed)
+    return fail("the snapshot cannot be read: " + std::string(kv::describe(fed.error())));
+  auto store = reader.finish();
+  if (!store) return fail("the snapshot cannot be read: " + std::string(kv::describe(store.error())));
+  renew_store(std::move(*store));
+  ++stats_.restored;
+  index_ = snapshot_index_ = index;
+  bytes_since_ = 0;
+  log_(live::LogLevel::info,
+       fmt::format("event=restored index={} revision={} bytes={}", index, store_->revision(), state.size()));
+  if (events_.restored) events_.restored();
+}
+
+void Machine::consider_snapshot(std::size_t bytes) {
+  bytes_since_ += bytes;
+  const bool due =
+      index_ - snapshot_index_ >= options_.snapshot_entries || bytes_since_ >= options_.snapshot_bytes;
+  if (!due || writer_ || std::exchange(snapshot_is_due_, true)) return;
+  // When all that is committed has been applied, which is so between two turns of the loop.
+  later([this] {
+    snapshot_is_due_ = false;
+    begin_snapshot();
+  });
+}
+
+void Machine::begin_snapshot() {
+  if (writer_ || failed_) return;
+  server_->capture();
+  snapshot_.clear();
+  writer_ = std::make_unique<kv::SnapshotWriter>(*store_);
+  snapshot_index_ = index_;
+  bytes_since_ = 0;
+  write_snapshot();
+}
+
+void Machine::write_snapshot() {
+  if (!writer_) return;  // another store came instead
+  if (writer_->write(snapshot_, snapshot_.size() + options_.snapshot_piece))
+    return later([this, writer = writer_.get()] {
+      if (writer == writer_.get()) write_snapshot();
+    });
+  writer_.reset();
+  ++stats_.snapshots;
+  log_(live::LogLevel::debug,
+       fmt::format("event=snapshot index={} bytes={}", snapshot_index_, snapshot_.size()));
+  server_->compact(Payload(snapshot_));
+  snapshot_ = {};
+}
+
+void Machine::fail(const std::string& why) {
+  if (std::exchange(failed_, true)) return;
+  log_(live::LogLevel::error, "event=store_failed why=" + live::in_quotes(why));
+  if (tell_failed_) tell_failed_(why);
+}
+
+}  // namespace conclave::etcd

@@ -1,0 +1,195 @@
+// The replicated store of one member: what clients ask goes into Raft's log, comes back as applied, and
+// answers whoever asked.
+//
+//   auto machine = etcd::Machine::open(loop, options, failed, log);
+//   (*machine)->listen({.changed = …, .restored = …});
+//   (*machine)->propose(kv::Put{…}, [](Machine::Outcome outcome) { … });
+//   (*machine)->read([&](const rpc::Status& status) { … (*machine)->store().range(…) … });
+//
+// It also keeps the cluster's clock while this member leads, and writes snapshots. Everything happens on the
+// loop. Nobody is called before the function that asked has returned.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/server.hpp"
+#include "kv/lines.hpp"
+#include "kv/snapshot.hpp"
+#include "kv/store.hpp"
+#include "kv/watches.hpp"
+#include "rpc/status.hpp"
+
+namespace conclave::etcd {
+
+struct MachineOptions {
+  cluster::ServerOptions server = {};
+  // What clients of this member may have under way.
+  std::size_t most_proposals = 20'000;
+  std::size_t most_proposed_bytes = 32u << 20;
+  std::size_t most_readers = 100'000;
+  std::size_t request_bytes = 3u << 19;                 // as etcd: 1.5 MiB
+  std::uint64_t quota_bytes = std::uint64_t{2} << 30;   // of the store; beyond it nothing more is put
+  std::chrono::milliseconds patience{6'000};            // of who asks; then nobody knows what came of it
+  std::chrono::milliseconds tick{200};                  // of the cluster's clock, while there are leases
+  std::uint64_t snapshot_entries = 10'000;              // since the last snapshot
+  std::size_t snapshot_bytes = 64u << 20;               // … or so many bytes of them
+  std::size_t snapshot_piece = std::size_t{256} << 10;  // written in one turn of the loop
+};
+
+struct MachineEvents {
+  std::function<void(const kv::Outcome&)> changed;  // after every command: `store` has it
+  // The store is another one: all watches and all who stood in lines are forgotten, and nothing that was
+  // read from the former one is true any more.
+  std::function<void()> restored;
+};
+
+// Counted from the start; for /metrics.
+struct MachineStats {
+  std::uint64_t proposals = 0;
+  std::uint64_t applied = 0;
+  std::uint64_t timed_out = 0;
+  std::uint64_t turned_away = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t read_rounds = 0;  // of Raft; many reads share one
+  std::uint64_t snapshots = 0;
+  std::uint64_t restored = 0;
+};
+
+class Machine {
+ public:
+  using Outcome = std::expected<kv::Answer, rpc::Status>;  // errors of the store are statuses here
+  using Answered = std::move_only_function<void(Outcome)>;
+  using Readable = std::move_only_function<void(const rpc::Status&)>;
+  using Renewed = std::move_only_function<void(std::expected<std::int64_t, rpc::Status>)>;
+
+  // This member takes no part any more: its disk is broken, or its log is not one that it understands.
+  using Failed = std::function<void(const std::string& why)>;
+
+  static std::expected<std::unique_ptr<Machine>, std::string> open(boost::asio::io_context& loop,
+                                                                   const MachineOptions& options,
+                                                                   Failed failed, live::Log log);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  void listen(MachineEvents events) { events_ = std::move(events); }
+
+  void propose(const kv::Command& command, Answered then);
+  // Calls when the store has everything that was acknowledged to anybody before this call.
+  void read(Readable then);
+  // Seconds that the lease has from now on, 0 if there is none. Many renewals go through the log as one.
+  void renew(kv::LeaseId lease, Renewed then);
+
+  const kv::Store& store() const { return *store_; }
+  kv::Watches& watches() { return *watches_; }
+  kv::Lines& lines() { return *lines_; }
+  cluster::Server& server() { return *server_; }
+  const cluster::Server& server() const { return *server_; }
+  const MachineOptions& options() const { return options_; }
+  const MachineStats& stats() const { return stats_; }
+  boost::asio::io_context& loop() { return loop_; }
+  // The least time to live that a lease is granted: who must ask a new leader has time to find it.
+  std::int64_t least_ttl() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Proposal {
+    std::uint64_t serial = 0;
+    std::size_t bytes = 0;
+    Clock::time_point deadline = {};
+    Answered then = {};  // empty: was told that nobody knows
+  };
+  struct Round {
+    std::uint64_t serial = 0;
+    Clock::time_point deadline = {};
+    std::vector<Readable> readers = {};
+  };
+  struct Renewal {
+    kv::LeaseId lease = 0;
+    Renewed then = {};
+  };
+
+  Machine(boost::asio::io_context& loop, const MachineOptions& options, Failed failed, live::Log log);
+  cluster::Events server_events();
+  void renew_store(std::unique_ptr<kv::Store> store);
+
+  void applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine);
+  void answer(std::uint64_t serial, kv::Answer answer);
+  void restored(std::uint64_t index, const Payload& state);
+  void taken(std::uint64_t serial);
+  void readable(std::uint64_t serial);
+  void leading();
+  void fail(const std::string& why);
+
+  void begin_round();
+  void settle_rounds();
+  void propose_renewals();
+  void look_at_clock();
+  void look_at_quota();
+  void look_at_deadlines();
+  void consider_snapshot(std::size_t bytes);
+  void begin_snapshot();
+  void write_snapshot();
+  void later(std::move_only_function<void()> then);
+  template <class Then>
+  void after(boost::asio::steady_timer& timer, std::chrono::milliseconds time, Then then);
+
+  boost::asio::io_context& loop_;
+  const MachineOptions options_;
+  const Failed tell_failed_;
+  const live::Log log_;
+  const std::uint64_t table_seed_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  MachineEvents events_ = {};
+  bool failed_ = false;
+
+  std::unique_ptr<kv::Store> store_;
+  std::unique_ptr<kv::Watches> watches_;
+  std::unique_ptr<kv::Lines> lines_;
+  kv::Outcome outcome_;
+
+  std::deque<Proposal> proposals_;  // by serial
+  std::size_t proposed_bytes_ = 0;
+  std::deque<Round> rounds_;       // that Raft was asked for
+  std::vector<Readable> readers_;  // for the next one
+  std::size_t reading_ = 0;
+  std::uint64_t readable_ = 0;
+  bool round_is_due_ = false;
+  std::vector<Renewal> renewals_;
+  bool renewing_is_due_ = false;
+  boost::asio::steady_timer deadlines_;
+
+  boost::asio::steady_timer clock_;
+  Clock::time_point ticked_ = {};
+  bool ticking_ = false;  // a Tick is on its way
+  bool raising_ = false;  // an alarm is
+
+  std::uint64_t snapshot_index_ = 0;
+  std::size_t bytes_since_ = 0;
+  std::uint64_t index_ = 0;
+  std::unique_ptr<kv::SnapshotWriter> writer_;
+  bool snapshot_is_due_ = false;
+  Bytes snapshot_;
+
+  MachineStats stats_ = {};
+  std::unique_ptr<cluster::Server> server_;  // last: nobody speaks to what is gone
+};
+
+// etcd's code and text for what the store refused.
+rpc::Status status_of(kv::Error error);
+
+inline const rpc::Status timed_out = {rpc::Code::unavailable, "etcdserver: request timed out"};
+inline const rpc::Status too_many_requests = {rpc::Code::resource_exhausted, "etcdserver: too many requests"};
+inline const rpc::Status no_leader = {rpc::Code::unavailable, "etcdserver: no leader"};
+inline const rpc::Status leader_changed = {rpc::Code::unavailable, "etcdserver: leader changed"};
+inline const rpc::Status lease_not_found = {rpc::Code::not_found, "etcdserver: requested lease not found"};
+
+}  // namespace conclave::etcd

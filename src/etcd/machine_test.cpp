@@ -1,0 +1,175 @@
+#include "etcd/machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <concepts>
+#include <filesystem>
+
+#include "live/children.hpp"
+
+namespace conclave::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+
+// One member alone, with a directory of its own that outlives it.
+class Machines : public testing::Test {
+ protected:
+  Machines() {
+    std::string path = testing::TempDir() + "machine-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
+    folder = path;
+    options.server.data = folder + "/data";
+    options.server.patience = 50ms;
+    options.server.heartbeat = 10ms;
+    options.server.links = {.self = {1},
+                            .members = {{{1}, "127.0.0.1", live::free_ports(1).value()[0]}},
+                            .group = "test",
+                            .algorithm = "raft"};
+  }
+  ~Machines() override {
+    stop();
+    std::filesystem::remove_all(folder);
+  }
+
+  void open() {
+    auto opened = Machine::open(
+        loop, options, [this](const std::string& why) { failure = why; },
+        [](live::LogLevel, std::string_view) {});
+    ASSERT_TRUE(opened) << opened.error();
+    machine = std::move(*opened);
+    machine->listen({.changed = {}, .restored = {}});
+  }
+  void stop() {
+    machine.reset();
+    loop.restart();
+    loop.poll();
+  }
+
+  template <std::predicate Seen>
+  void until(Seen&& seen) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!seen()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "waited in vain";
+      loop.restart();
+      loop.run_one_for(10ms);
+    }
+  }
+  Machine::Outcome run(const kv::Command& command) {
+    std::optional<Machine::Outcome> answer;
+    machine->propose(command, [&](Machine::Outcome outcome) { answer = std::move(outcome); });
+    EXPECT_FALSE(answer) << "nobody is called before propose has returned";
+    until([&] { return answer.has_value(); });
+    return answer ? std::move(*answer) : std::unexpected(timed_out);
+  }
+  std::string value_of(std::string_view key) {
+    const auto found = machine->store().range({.key = key});
+    return found && !found->kvs.empty() ? std::string(found->kvs[0]->value()) : "";
+  }
+  void put(std::string_view key, std::string_view value) {
+    EXPECT_TRUE(run(kv::Put{.key = key, .value = value}));
+  }
+
+  boost::asio::io_context loop{1};
+  std::string folder;
+  MachineOptions options = {};
+  std::unique_ptr<Machine> machine;
+  std::string failure;
+};
+
+TEST_F(Machines, AnswersWhenTheCommandWasApplied) {
+  open();
+  const auto first = run(kv::Put{.key = "a", .value = "1"});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->revision, 2);
+  EXPECT_EQ(value_of("a"), "1");
+  const auto refused = run(kv::Put{.key = "a", .value = "2", .lease = 77});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), (rpc::Status{rpc::Code::not_found, "etcdserver: requested lease not found"}));
+  EXPECT_EQ(run(kv::Put{}).error().message, "etcdserver: key is not provided");
+}
+
+TEST_F(Machines, KnowsAfterARestartWhatItAcknowledged) {
+  open();
+  for (int i = 0; i < 20; ++i) put("k" + std::to_string(i), std::to_string(i));
+  const auto digest = machine->store().digest();
+  stop();
+  open();
+  until([&] { return value_of("k19") == "19"; });
+  EXPECT_EQ(machine->store().digest(), digest);
+}
+
+TEST_F(Machines, BeginsWithTheSnapshotThatItWrote) {
+  options.snapshot_entries = 10;
+  options.snapshot_piece = 64;
+  options.server.keep_entries = 2;
+  open();
+  for (int i = 0; i < 35; ++i) put("k" + std::to_string(i), std::to_string(i));
+  until([&] { return machine->stats().snapshots >= 3 && machine->server().status().snapshot_index >= 30; });
+  const auto digest = machine->store().digest();
+  stop();
+  open();
+  EXPECT_EQ(machine->stats().restored, 1u);
+  until([&] { return value_of("k34") == "34"; });
+  EXPECT_EQ(machine->store().digest(), digest);
+  EXPECT_EQ(failure, "");
+}
+
+TEST_F(Machines, SharesARoundAmongThoseThatReadInOneTurn) {
+  open();
+  put("a", "1");
+  int readable = 0;
+  const std::uint64_t before = machine->stats().read_rounds;
+  for (int i = 0; i < 100; ++i)
+    machine->read([&](const rpc::Status& status) { readable += status.ok() ? 1 : 0; });
+  EXPECT_EQ(readable, 0);
+  until([&] { return readable == 100; });
+  EXPECT_EQ(machine->stats().read_rounds, before + 1);
+}
+
+TEST_F(Machines, RenewsManyLeasesWithOneCommandAndEndsThoseThatNobodyRenews) {
+  options.tick = 20ms;
+  open();
+  ASSERT_TRUE(run(kv::LeaseGrant{1, 1}));
+  ASSERT_TRUE(run(kv::LeaseGrant{2, 60}));
+  ASSERT_TRUE(run(kv::Put{.key = "a", .lease = 1}));
+  std::vector<std::int64_t> ttls;
+  const std::uint64_t before = machine->stats().proposals;
+  for (const kv::LeaseId id : {2, 3})
+    machine->renew(id, [&](const auto& ttl) { ttls.push_back(ttl.value_or(-1)); });
+  until([&] { return ttls.size() == 2; });
+  EXPECT_EQ(ttls, (std::vector<std::int64_t>{60, 0}));
+  EXPECT_LE(machine->stats().proposals, before + 2);  // a Tick may be the other
+  until([&] { return machine->store().leases().find(1) == nullptr; });
+  EXPECT_NE(machine->store().leases().find(2), nullptr);
+  EXPECT_TRUE(machine->store().range({.key = "a"})->kvs.empty());
+}
+
+TEST_F(Machines, TurnsAwayWhatIsTooMuch) {
+  options.most_proposals = 2;
+  open();
+  std::vector<Machine::Outcome> answers;
+  for (int i = 0; i < 3; ++i)
+    machine->propose(kv::Put{.key = "a"}, [&](Machine::Outcome one) { answers.push_back(std::move(one)); });
+  until([&] { return answers.size() == 3; });
+  EXPECT_EQ(std::ranges::count_if(answers, [](const auto& one) { return one.has_value(); }), 2);
+  EXPECT_EQ(answers[0].error(), too_many_requests);  // it waited for nothing
+  EXPECT_EQ(run(kv::Put{.key = "a", .value = std::string(1'600'000, 'x')}).error().message,
+            "etcdserver: request is too large");
+}
+
+// Of three members one alone is no majority: nobody knows what will come of what it was told.
+TEST_F(Machines, SaysAfterAWhileThatNobodyKnows) {
+  for (std::uint32_t id : {2u, 3u})
+    options.server.links.members.push_back({{id}, "127.0.0.1", live::free_ports(1).value()[0]});
+  options.patience = 200ms;
+  open();
+  EXPECT_EQ(run(kv::Put{.key = "a"}).error(), timed_out);
+  std::optional<rpc::Status> read;
+  machine->read([&](const rpc::Status& status) { read = status; });
+  until([&] { return read.has_value(); });
+  EXPECT_EQ(*read, timed_out);
+}
+
+}  // namespace
+}  // namespace conclave::etcd

@@ -1,0 +1,303 @@
+// What operators and monitors ask: the members, the state of this one, its alarms; by etcd's API and by
+// conclave's own.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "etcd/front.hpp"
+
+namespace conclave::etcd {
+
+namespace pb = etcdserverpb;
+
+namespace {
+
+const rpc::Status not_leader = {rpc::Code::failed_precondition, "etcdserver: not leader"};
+const rpc::Status bad_transferee = {rpc::Code::failed_precondition, "etcdserver: bad leader transferee"};
+const rpc::Status no_authentication = {rpc::Code::failed_precondition,
+                                       "etcdserver: authentication is not enabled"};
+
+template <class Duration>
+std::int64_t in_microseconds(Duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+}  // namespace
+
+// ---- conclave's own
+
+void Front::offer_status() {
+  offer<conclavepb::StatusRequest>(
+      "/conclavepb.Conclave/Status", "/conclave/status",
+      [this](const auto&, const CallerPtr& caller) { caller->answer(status()); });
+}
+
+conclavepb::StatusResponse Front::status() const {
+  const cluster::ServerStatus now = machine_.server().status();
+  conclavepb::StatusResponse response;
+  response.set_member_id(self_.value);
+  response.set_engine("raft");
+  response.set_group(options_.group);
+  response.set_leases(machine_.store().leases().all().size());
+  for (const live::Peer& peer : options_.members) {
+    conclavepb::Member& told = *response.add_members();
+    told.set_id(peer.id.value);
+    told.set_address(live::in_words(peer.address()));
+    told.set_self(peer.id == self_);
+    const auto found = now.peers.find(peer.id);
+    told.set_up(peer.id == self_ ||
+                (found != now.peers.end() && found->second.link.state == live::LinkStatus::State::connected));
+    if (found == now.peers.end()) continue;
+    told.set_incarnation(found->second.link.incarnation);
+    response.set_messages(response.messages() + found->second.link.sent);
+  }
+  conclavepb::Raft& raft = *response.mutable_raft();
+  raft.set_role(now.role);
+  raft.set_term(now.term);
+  raft.set_leader(now.leader ? now.leader->value : 0);
+  raft.set_first_index(now.first_index);
+  raft.set_last_index(now.last_index);
+  raft.set_committed(now.committed);
+  raft.set_snapshot_index(now.snapshot_index);
+  raft.set_revision(machine_.store().revision());
+  raft.set_store_bytes(machine_.store().history().bytes());
+  raft.set_digest(machine_.store().digest());
+  raft.set_applied(machine_.store().applied().index);
+  raft.set_open_proposals(now.open_proposals);
+  raft.set_flushes(now.flushes);
+  raft.set_flush_median_us(in_microseconds(now.flush_median));
+  raft.set_flush_worst_us(in_microseconds(now.flush_worst));
+  if (now.role != "leader") return response;
+  for (const auto& [id, peer] : now.peers) {
+    conclavepb::Follower& told = *raft.add_followers();
+    told.set_id(id.value);
+    told.set_match(peer.match);
+    told.set_lag(now.last_index - std::min(now.last_index, peer.match));
+    told.set_gets_snapshot(peer.gets_snapshot);
+  }
+  return response;
+}
+
+// ---- etcd's
+
+void Front::add_members(google::protobuf::RepeatedPtrField<pb::Member>& all) const {
+  const cluster::ServerStatus now = machine_.server().status();
+  for (const live::Peer& peer : options_.members) {
+    if (!now.voters.contains(peer.id) && !now.learners.contains(peer.id)) continue;
+    pb::Member& told = *all.Add();
+    told.set_id(peer.id.value);
+    told.set_name(fmt::format("member-{}", peer.id.value));
+    told.add_peerurls("http://" + live::in_words(peer.address()));
+    told.set_islearner(now.learners.contains(peer.id));
+    const auto urls = options_.client_urls.find(peer.id);
+    if (urls == options_.client_urls.end()) continue;
+    for (const std::string& url : urls->second) told.add_clienturls(url);
+  }
+}
+
+pb::StatusResponse Front::etcd_status() const {
+  const cluster::ServerStatus now = machine_.server().status();
+  const auto bytes = static_cast<std::int64_t>(machine_.store().history().bytes());
+  pb::StatusResponse response;
+  head(response.mutable_header(), machine_.store().revision());
+  response.set_version(std::string(rpc::etcd_version));
+  response.set_dbsize(bytes);
+  response.set_dbsizeinuse(bytes);
+  response.set_dbsizequota(static_cast<std::int64_t>(machine_.options().quota_bytes));
+  response.set_leader(now.leader ? now.leader->value : 0);
+  response.set_raftindex(now.committed);
+  response.set_raftterm(now.term);
+  response.set_raftappliedindex(machine_.store().applied().index);
+  response.set_islearner(now.learners.contains(self_));
+  if (!now.leader) response.add_errors("etcdserver: no leader");
+  for (const auto& [member, kind] : machine_.store().alarms())
+    response.add_errors(fmt::format("memberID:{} alarm:{} ", member,
+                                    kind == kv::AlarmKind::no_space ? "NOSPACE" : "CORRUPT"));
+  return response;
+}
+
+void Front::offer_maintenance() {
+  const std::string maintenance = "/etcdserverpb.Maintenance/";
+  const std::string json = "/v3/maintenance/";
+  offer<pb::StatusRequest>(maintenance + "Status", json + "status",
+                           [this](const auto&, const CallerPtr& caller) { caller->answer(etcd_status()); });
+  offer<pb::AlarmRequest>(maintenance + "Alarm", json + "alarm",
+                          [this](const auto& request, const CallerPtr& caller) { alarm(request, caller); });
+  offer<pb::MoveLeaderRequest>(
+      maintenance + "MoveLeader", json + "transfer-leadership",
+      [this](const auto& request, const CallerPtr& caller) { move_leader(request, caller); });
+  // Records are in memory: there are no holes to close.
+  offer<pb::DefragmentRequest>(
+      maintenance + "Defragment", json + "defragment",
+      [](const auto&, const CallerPtr& caller) { caller->answer(pb::DefragmentResponse()); });
+  offer<pb::HashRequest>(maintenance + "Hash", json + "hash", [this](const auto&, const CallerPtr& caller) {
+    pb::HashResponse response;
+    head(response.mutable_header(), machine_.store().revision());
+    response.set_hash(static_cast<std::uint32_t>(machine_.store().digest()));
+    caller->answer(response);
+  });
+  offer<pb::HashKVRequest>(
+      maintenance + "HashKV", json + "hashkv", [this](const auto& request, const CallerPtr& caller) {
+        const kv::History& history = machine_.store().history();
+        if (request.revision() > history.revision())
+          return caller->refuse(status_of(kv::Error::future_revision));
+        if (request.revision() > 0 && request.revision() < history.revision())
+          return caller->refuse({rpc::Code::unimplemented, "only the newest revision has a hash"});
+        pb::HashKVResponse response;
+        head(response.mutable_header(), history.revision());
+        response.set_hash(static_cast<std::uint32_t>(history.digest()));
+        response.set_compact_revision(history.compacted());
+        response.set_hash_revision(history.revision());
+        caller->answer(response);
+      });
+  offer<pb::MemberListRequest>("/etcdserverpb.Cluster/MemberList", "/v3/cluster/member/list",
+                               [this](const auto& request, const CallerPtr& caller) {
+                                 const auto answer = [this, caller](const rpc::Status& status) {
+                                   if (!status.ok()) return caller->refuse(status);
+                                   pb::MemberListResponse response;
+                                   head(response.mutable_header(), 0);
+                                   add_members(*response.mutable_members());
+                                   caller->answer(response);
+                                 };
+                                 request.linearizable() ? machine_.read(answer) : answer({});
+                               });
+}
+
+void Front::alarm(const pb::AlarmRequest& request, const CallerPtr& caller) {
+  const auto answer = [this, caller](const rpc::Status& status,
+                                     const std::set<std::pair<std::uint64_t, kv::AlarmKind>>& alarms) {
+    if (!status.ok()) return caller->refuse(status);
+    pb::AlarmResponse response;
+    head(response.mutable_header(), machine_.store().revision());
+    for (const auto& [member, kind] : alarms) {
+      pb::AlarmMember& told = *response.add_alarms();
+      told.set_memberid(member);
+      told.set_alarm(static_cast<pb::AlarmType>(kind));
+    }
+    caller->answer(response);
+  };
+  if (!pb::AlarmType_IsValid(request.alarm()) || !pb::AlarmRequest::AlarmAction_IsValid(request.action()))
+    return caller->refuse({rpc::Code::invalid_argument, "etcdserver: unknown alarm"});
+  std::set<std::pair<std::uint64_t, kv::AlarmKind>> meant;
+  for (const auto& [member, kind] : machine_.store().alarms())
+    if ((request.memberid() == 0 || member == request.memberid()) &&
+        (request.alarm() == pb::NONE || kind == static_cast<kv::AlarmKind>(request.alarm())))
+      meant.insert({member, kind});
+  if (request.action() == pb::AlarmRequest::GET) return answer({}, meant);
+  if (request.action() == pb::AlarmRequest::ACTIVATE) {
+    const kv::Alarm raised = {request.memberid() == 0 ? self_.value : request.memberid(),
+                              static_cast<kv::AlarmKind>(request.alarm()), true};
+    return machine_.propose(raised, [answer, raised](const Machine::Outcome& outcome) {
+      answer(outcome ? rpc::Status{} : outcome.error(), {{raised.member, raised.kind}});
+    });
+  }
+  if (meant.empty()) return answer({}, {});
+  for (auto one = meant.begin(); one != meant.end(); ++one) {
+    const bool is_last = std::next(one) == meant.end();
+    machine_.propose(kv::Alarm{one->first, one->second, false},
+                     [answer, meant, is_last](const Machine::Outcome& outcome) {
+                       if (is_last) answer(outcome ? rpc::Status{} : outcome.error(), meant);
+                     });
+  }
+}
+
+// Answers when it was asked for; who wants to know whether it came about asks for the status.
+void Front::move_leader(const pb::MoveLeaderRequest& request, const CallerPtr& caller) {
+  if (!machine_.server().leads()) return caller->refuse(not_leader);
+  const auto to = std::ranges::find(options_.members, request.targetid(),
+                                    [](const live::Peer& peer) { return std::uint64_t{peer.id.value}; });
+  if (to == options_.members.end() || to->id == self_ || !machine_.server().status().voters.contains(to->id))
+    return caller->refuse(bad_transferee);
+  machine_.server().transfer(to->id);
+  caller->answer(pb::MoveLeaderResponse());
+}
+
+// There are no users; whoever reaches the port may do everything.
+void Front::offer_auth() {
+  const std::string service = "/etcdserverpb.Auth/";
+  offer<pb::AuthStatusRequest>(service + "AuthStatus", "/v3/auth/status",
+                               [this](const auto&, const CallerPtr& caller) {
+                                 pb::AuthStatusResponse response;
+                                 head(response.mutable_header(), machine_.store().revision());
+                                 caller->answer(response);
+                               });
+  offer<pb::AuthenticateRequest>(
+      service + "Authenticate", "/v3/auth/authenticate",
+      [](const auto&, const CallerPtr& caller) { caller->refuse(no_authentication); });
+}
+
+// ---- pages
+
+void Front::offer_pages() {
+  server_.http("/health", [this](const rpc::HttpRequest& http, const rpc::HttpReply& reply) {
+    const auto say = [reply](const rpc::Status& status) {
+      if (status.ok()) return reply.send(200, "application/json", R"({"health":"true"})");
+      reply.send(503, "application/json", R"({"health":"false","reason":"RAFT NO LEADER"})");
+    };
+    if (http.query.contains("serializable=true")) return say({});
+    if (!machine_.server().leader()) return say(no_leader);
+    machine_.read(say);
+  });
+  server_.http("/version", [](const rpc::HttpRequest&, const rpc::HttpReply& reply) {
+    reply.send(200, "application/json",
+               fmt::format(R"({{"etcdserver":"{0}","etcdcluster":"{0}"}})", rpc::etcd_version));
+  });
+  server_.http("/metrics", [this](const rpc::HttpRequest&, const rpc::HttpReply& reply) {
+    reply.send(200, "text/plain; version=0.0.4", metrics());
+  });
+}
+
+std::string Front::metrics() const {
+  std::string out;
+  const auto add = [&](std::string_view type, std::string_view name, std::string_view help,
+                       std::uint64_t value) {
+    out += fmt::format("# HELP conclave_{0} {1}\n# TYPE conclave_{0} {2}\nconclave_{0} {3}\n", name, help,
+                       type, value);
+  };
+  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    add("gauge", name, help, value);
+  };
+  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    add("counter", name, help, value);
+  };
+  const cluster::ServerStatus now = machine_.server().status();
+  const MachineStats& stats = machine_.stats();
+  gauge("leads", "1 while this member leads.", now.role == "leader" ? 1 : 0);
+  gauge("has_leader", "1 while this member knows a leader.", now.leader ? 1 : 0);
+  gauge("term", "Raft's term.", now.term);
+  gauge("committed", "Entries of the log that are committed.", now.committed);
+  gauge("last_index", "Entries of the log.", now.last_index);
+  gauge("snapshot_index", "Entries that are in the snapshot.", now.snapshot_index);
+  gauge("revision", "Of the store.", static_cast<std::uint64_t>(machine_.store().revision()));
+  gauge("store_bytes", "What keys and values take.", machine_.store().history().bytes());
+  gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
+  gauge("watch_streams", "Streams of clients that watch here.", watches_.streams());
+  gauge("watchers", "Watchers of this member.", machine_.watches().size());
+  gauge("waiting", "Clients of this member that wait for a lock or an election.", waiters_.size());
+  gauge("observers", "Clients that observe an election here.", observing_);
+  gauge("open_proposals", "Commands of this member that are not committed.", now.open_proposals);
+  gauge("flush_median_us", "What a flush of the disk takes.",
+        static_cast<std::uint64_t>(in_microseconds(now.flush_median)));
+  gauge("flush_worst_us", "What the longest flush took.",
+        static_cast<std::uint64_t>(in_microseconds(now.flush_worst)));
+  counter("flushes_total", "Flushes of the disk.", now.flushes);
+  counter("proposals_total", "Commands that clients of this member gave.", stats.proposals);
+  counter("applied_total", "Commands that were applied here.", stats.applied);
+  counter("reads_total", "Reads that asked the leader.", stats.reads);
+  counter("read_rounds_total", "Questions to the leader that answered them.", stats.read_rounds);
+  counter("timed_out_total", "Commands and reads that took too long.", stats.timed_out);
+  counter("turned_away_total", "Requests for which there was no room.", stats.turned_away);
+  counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
+  counter("restored_total", "Snapshots that were taken over.", stats.restored);
+  const rpc::ServerStats rpc = server_.stats();
+  gauge("connections", "Connections that are open.", rpc.connections_open);
+  gauge("calls", "Calls that are under way.", rpc.calls_open);
+  counter("calls_total", "Calls that were made.", rpc.calls_started);
+  counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
+  counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
+  counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
+  counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
+  return out;
+}
+
+}  // namespace conclave::etcd
