@@ -10,6 +10,7 @@
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "desk/desk.hpp"
+#include "etcd/front.hpp"
 #include "live/member.hpp"
 #include "rpc/server.hpp"
 
@@ -95,15 +96,39 @@ std::expected<live::MemberOptions, std::string> member_options(const ServePlan& 
   return options;
 }
 
-std::expected<desk::Options, std::string> desk_options(const ServePlan& plan, NodeId self,
-                                                       const std::string& client) {
+using ClientUrls = std::map<NodeId, std::vector<std::string>>;
+
+std::expected<ClientUrls, std::string> client_urls(const ServePlan& plan, NodeId self,
+                                                   const std::string& client) {
   const std::string scheme = plan.client_tls ? "https://" : "http://";
-  desk::Options options = {.lock_engines = catalogue::lock_engines()};
-  options.client_urls[self] = {scheme + client};
+  ClientUrls urls = {{self, {scheme + client}}};
   const auto clients = members_in(plan.clients);
   if (!clients) return Error(clients.error());
-  for (const live::Peer& peer : *clients)
-    options.client_urls[peer.id] = {scheme + live::in_words(peer.address())};
+  for (const live::Peer& peer : *clients) urls[peer.id] = {scheme + live::in_words(peer.address())};
+  return urls;
+}
+
+// What only textbook engines have.
+std::string unknown_to_raft(const ServePlan& plan) {
+  if (!plan.variant.empty()) return "raft has no variants";
+  if (!plan.set.empty()) return "raft has no parameters to set";
+  if (!plan.trace.empty()) return "raft writes no trace";
+  if (plan.forget_after > 0) return "raft forgets no names: there is no --forget-after";
+  return {};
+}
+
+// A command of 1.5 MiB must fit into a message, and so must all that a member may have under way when it asks
+// a new leader for them.
+cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions links) {
+  cluster::ServerOptions options = {.links = std::move(links)};
+  options.links.algorithm = "raft";
+  options.links.limits.message_bytes = 48u << 20;
+  options.links.limits.queue_bytes = 128u << 20;
+  options.data = plan.data;
+  if (options.data.empty())
+    options.data = plan.members.empty() && plan.discover.empty()
+                       ? "conclave-data"
+                       : fmt::format("conclave-data-{}", options.links.self.value);
   return options;
 }
 
@@ -120,8 +145,8 @@ class Service {
     log_ = [verbose](live::LogLevel level, std::string_view line) {
       if (verbose || level != live::LogLevel::debug) log_line(level, line);
     };
-    auto setting = setting_of(plan, entry);
-    if (!setting) return Error(setting.error());
+    if (entry.name != "raft" && !plan.data.empty())
+      return Error(fmt::format("{} keeps nothing on disk: --data is for the engine raft", entry.name));
     auto options = plan.discover.empty() ? member_options(plan) : find_members(plan);
     if (!options) return Error(options.error());
     auto tls = client_tls(plan);
@@ -129,17 +154,51 @@ class Service {
     const std::string client = plan.client.empty() ? "127.0.0.1:2379" : plan.client;
     const auto address = address_in(client);
     if (!address) return Error(address.error());
-    const NodeId self = options->links.self;
-    auto member = live::Member::open(loop_, *options, catalogue::engine_of(entry, *setting), log_);
-    if (!member) return Error(member.error());
-    member_ = std::move(*member);
+    if (const auto begun = begin(plan, entry, *options); !begun) return begun;
     server_.emplace(loop_);
     const auto port = server_->listen(client, *tls);
     if (!port) return Error(port.error());
     client_ = live::in_words({address->host, *port});
-    auto desk = desk_options(plan, self, client_);
-    if (!desk) return Error(desk.error());
-    desk_.emplace(*server_, *member_, std::move(*desk), log_);
+    auto urls = client_urls(plan, options->links.self, client_);
+    if (!urls) return Error(urls.error());
+    if (machine_)
+      front_.emplace(*server_, *machine_,
+                     etcd::FrontOptions{.group = options->links.group,
+                                        .members = options->links.members,
+                                        .client_urls = std::move(*urls)},
+                     log_);
+    else
+      desk_.emplace(*server_, *member_,
+                    desk::Options{.client_urls = std::move(*urls), .lock_engines = catalogue::lock_engines()},
+                    log_);
+    return {};
+  }
+
+  // What decides between the members.
+  std::expected<void, std::string> begin(const ServePlan& plan, const catalogue::Entry& entry,
+                                         const live::MemberOptions& options) {
+    members_ = options.links.members.size();
+    self_ = options.links.self;
+    if (entry.name == "raft") return begin_raft(plan, options);
+    auto setting = setting_of(plan, entry);
+    if (!setting) return Error(setting.error());
+    auto member = live::Member::open(loop_, options, catalogue::engine_of(entry, *setting), log_);
+    if (!member) return Error(member.error());
+    member_ = std::move(*member);
+    return {};
+  }
+  std::expected<void, std::string> begin_raft(const ServePlan& plan, const live::MemberOptions& options) {
+    if (const std::string wrong = unknown_to_raft(plan); !wrong.empty()) return Error(wrong);
+    const etcd::MachineOptions machine_options = {.server = raft_options(plan, options.links)};
+    auto machine = etcd::Machine::open(
+        loop_, machine_options,
+        [this](const std::string&) {
+          failed_ = true;
+          loop_.stop();
+        },
+        log_);
+    if (!machine) return Error(machine.error());
+    machine_ = std::move(*machine);
     return {};
   }
 
@@ -183,11 +242,9 @@ class Service {
   }
 
   void introduce(const catalogue::Entry& entry) const {
-    const live::GroupStatus status = member_->status();
-    fmt::print("member {} of {}, {}: clients at {}\n", status.self.value, status.members.size(), entry.name,
-               client_);
-    const std::string_view example =
-        member_->kind() == live::Group::Kind::locks ? "lock NAME -- COMMAND" : "leader NAME --watch";
+    fmt::print("member {} of {}, {}: clients at {}\n", self_.value, members_, entry.name, client_);
+    const bool locks = machine_ || member_->kind() == live::Group::Kind::locks;
+    const std::string_view example = locks ? "lock NAME -- COMMAND" : "leader NAME --watch";
     fmt::print("try:  CONCLAVE_ENDPOINTS={} conclave {}\n", client_, example);
     std::fflush(stdout);
   }
@@ -197,7 +254,7 @@ class Service {
     signals.async_wait([&](const boost::system::error_code& error, int) {
       if (error) return;
       log_(live::LogLevel::info, "event=stopping");
-      desk_->close();
+      if (desk_) desk_->close();
       server_->shutdown(1s, [&] { loop_.stop(); });
     });
     try {
@@ -208,7 +265,7 @@ class Service {
            fmt::format("event=invariant-broken what={}", live::in_quotes(broken.what())));
       return property_failed;
     }
-    return ok;
+    return failed_ ? property_failed : ok;
   }
 
  private:
@@ -216,9 +273,14 @@ class Service {
   live::Log log_;
   std::unique_ptr<live::Discovery> discovery_;  // whoever is late or comes back learns the list from it
   std::unique_ptr<live::Member> member_;
+  std::unique_ptr<etcd::Machine> machine_;  // instead, of the engine raft
+  std::optional<etcd::Front> front_;
   std::optional<rpc::Server> server_;
   std::optional<desk::Desk> desk_;
   std::string client_;
+  NodeId self_ = {};
+  std::size_t members_ = 0;
+  bool failed_ = false;
 };
 
 int serve(Flags& flags) {
@@ -226,9 +288,9 @@ int serve(Flags& flags) {
   if (!flags.config.empty()) {
     if (const auto read = read_plan(flags.config, plan); !read) return complain(read.error());
   }
-  const catalogue::Entry* entry = entry_or_complain(plan.engine.empty() ? "central-server" : plan.engine);
+  const catalogue::Entry* entry = entry_or_complain(plan.engine.empty() ? "raft" : plan.engine);
   if (!entry) return usage_error;
-  if (!entry->engine)
+  if (!entry->engine && entry->name != "raft")
     return complain(fmt::format("{} does not run as a service; those that do: {}", entry->name,
                                 fmt::join(catalogue::engines(), ", ")));
   std::signal(SIGPIPE, SIG_IGN);
@@ -244,9 +306,9 @@ void add_serve(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   ServePlan& plan = flags->plan;
   CLI::App* verb =
-      app.add_subcommand("serve", "run one member of a group that keeps locks or elects leaders");
+      app.add_subcommand("serve", "run one member of a group that keeps data, locks and leaders");
   verb->add_option("--engine", plan.engine,
-                   "the algorithm (default: central-server); see conclave catalogue");
+                   "the algorithm (default: raft, which has a store); see conclave catalogue");
   verb->add_option("--variant", plan.variant, "of the algorithm");
   verb->add_option("--id", plan.id, "which of the members this one is");
   verb->add_option("--members", plan.members, "all members: 1=host:port,2=host:port,…");
@@ -257,6 +319,7 @@ void add_serve(CLI::App& app, Action& action) {
   verb->add_option("--clients", plan.clients, "where clients reach the members: 1=host:port,…");
   verb->add_option("--via", plan.via, "members that are dialled elsewhere, behind a forward: 2=host:port,…");
   verb->add_option("--client", plan.client, "listen for clients here (default: 127.0.0.1:2379)");
+  verb->add_option("--data", plan.data, "raft keeps its log in this directory (default: conclave-data)");
   verb->add_option("--listen", plan.listen, "listen for members here, if not where --members says");
   verb->add_option("--group", plan.group, "name of the group; members of other groups are refused");
   verb->add_option("--key-file", plan.key_file, "a secret that all members share");

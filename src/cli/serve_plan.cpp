@@ -122,6 +122,7 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.text("registry", plan.registry);
   file.text("listen", plan.listen);
   file.text("client", plan.client);
+  file.text("data", plan.data);
   file.text("key-file", plan.key_file);
   file.text("tls-cert", plan.tls_cert);
   file.text("tls-key", plan.tls_key);

@@ -19,6 +19,7 @@ struct ServePlan {
   std::string registry = {};  // … through this address
   std::string listen = {};    // for members, if not where the list says
   std::string client = {};    // for clients
+  std::string data = {};      // where the engine raft keeps its log
   std::string key_file = {};
   std::string tls_cert = {};
   std::string tls_key = {};

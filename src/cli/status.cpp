@@ -105,6 +105,27 @@ void print_names(const std::vector<const pb::StatusResponse*>& answers) {
   fmt::print("\n");
 }
 
+// The engine raft: one row for each that answered, and what its leader knows of the others.
+void print_raft(const std::vector<const pb::StatusResponse*>& answers) {
+  using enum Table::Align;
+  Table table({right, left, right, right, right, right, right, right, right});
+  table.add({"member", "role", "term", "leader", "committed", "behind", "revision", "flush µs", "worst"});
+  table.add_rule();
+  std::map<std::uint64_t, std::uint64_t> behind;
+  for (const pb::StatusResponse* answer : answers)
+    for (const pb::Follower& follower : answer->raft().followers()) behind[follower.id()] = follower.lag();
+  for (const pb::StatusResponse* answer : answers) {
+    if (!answer->has_raft()) continue;
+    const pb::Raft& raft = answer->raft();
+    const auto lag = behind.find(answer->member_id());
+    table.add({std::to_string(answer->member_id()), raft.role(), std::to_string(raft.term()),
+               raft.leader() > 0 ? std::to_string(raft.leader()) : "-", with_commas(raft.committed()),
+               lag == behind.end() ? "" : with_commas(lag->second), std::to_string(raft.revision()),
+               std::to_string(raft.flush_median_us()), std::to_string(raft.flush_worst_us())});
+  }
+  fmt::print("\n{}", table.to_string());
+}
+
 void print(const std::vector<Asked>& all) {
   std::vector<const pb::StatusResponse*> answers;
   for (const Asked& asked : all)
@@ -113,7 +134,7 @@ void print(const std::vector<Asked>& all) {
     const pb::StatusResponse& first = *answers.front();
     fmt::print("group {}, engine {}, epoch {}\n\n", first.group(), first.engine(), first.epoch());
     print_members(answers);
-    print_names(answers);
+    first.has_raft() ? print_raft(answers) : print_names(answers);
   }
   std::map<std::string, std::vector<std::uint64_t>> notes;
   for (const pb::StatusResponse* answer : answers)
@@ -155,6 +176,31 @@ Json to_json(const pb::Name& name) {
   return json;
 }
 
+Json to_json(const pb::Raft& raft) {
+  Json json = {{"role", raft.role()},
+               {"term", raft.term()},
+               {"leader", raft.leader()},
+               {"first_index", raft.first_index()},
+               {"last_index", raft.last_index()},
+               {"committed", raft.committed()},
+               {"applied", raft.applied()},
+               {"snapshot_index", raft.snapshot_index()},
+               {"revision", raft.revision()},
+               {"store_bytes", raft.store_bytes()},
+               {"digest", fmt::format("{:016x}", raft.digest())},
+               {"open_proposals", raft.open_proposals()},
+               {"flushes", raft.flushes()},
+               {"flush_median_us", raft.flush_median_us()},
+               {"flush_worst_us", raft.flush_worst_us()},
+               {"followers", Json::array()}};
+  for (const pb::Follower& follower : raft.followers())
+    json["followers"].push_back({{"id", follower.id()},
+                                 {"match", follower.match()},
+                                 {"lag", follower.lag()},
+                                 {"gets_snapshot", follower.gets_snapshot()}});
+  return json;
+}
+
 Json to_json(const Asked& asked) {
   if (!asked.status) return {{"endpoint", asked.endpoint}, {"error", asked.status.error()}};
   const pb::StatusResponse& status = *asked.status;
@@ -179,6 +225,7 @@ Json to_json(const Asked& asked) {
                                {"since_ms", member.since_ms()}});
   for (const pb::Name& name : status.names()) json["names"].push_back(to_json(name));
   for (const std::string& note : status.notes()) json["notes"].push_back(note);
+  if (status.has_raft()) json["raft"] = to_json(status.raft());
   return json;
 }
 
