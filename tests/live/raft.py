@@ -1,0 +1,324 @@
+"""The engine raft as etcd's own client sees it: etcdctl at one member and at three, with members killed in between.
+
+   raft.py CONCLAVE CONTENDER [WORD …]     WORDs choose tests by name
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+from harness import CONCLAVE, Group, Skipped, run_tests, wait_until
+
+
+class Cluster(Group):
+    def __init__(self, size):
+        super().__init__("raft", size)
+        clients = ",".join(f"{i}={self.endpoint(i)}" for i in self.everyone)
+        for i in self.everyone:
+            self.own_flags[i] = ["--data", f"{self.folder}/data{i}", "--clients", clients]
+
+    def __enter__(self):
+        try:
+            subprocess.run(["etcdctl", "version"], capture_output=True, check=True)
+        except FileNotFoundError:
+            raise Skipped("etcdctl is not installed (Debian: etcd-client)")
+        super().__enter__()
+        wait_until(lambda: self.leader(), 30, "an election")
+        return self
+
+    def command(self, *arguments, at=None):
+        endpoints = ",".join(self.endpoint(i) for i in (at or self.everyone))
+        return ["etcdctl", f"--endpoints={endpoints}", *arguments]
+
+    def ctl(self, *arguments, at=None, stdin=None, fine=True):
+        run = subprocess.run(self.command(*arguments, at=at), env={**os.environ, "ETCDCTL_API": "3"}, input=stdin,
+                             capture_output=True, text=True, timeout=60)
+        if fine:
+            assert run.returncode == 0, f"etcdctl {' '.join(arguments)}: {run.stdout}{run.stderr}"
+            return run.stdout
+        assert run.returncode != 0, f"etcdctl {' '.join(arguments)} should fail: {run.stdout}"
+        return run.stdout + run.stderr
+
+    def background(self, *arguments, at=None):
+        return subprocess.Popen(self.command(*arguments, at=at), env={**os.environ, "ETCDCTL_API": "3"}, text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def leader(self):
+        """Who leads, by its own word."""
+        for i, process in self.processes.items():
+            if process.poll() is None:
+                status = self.status(i)
+                if status and status.get("raft", {}).get("role") == "leader":
+                    return i
+        return None
+
+    def digests(self):
+        return {i: (self.status(i) or {}).get("raft", {}).get("digest") for i in self.everyone}
+
+
+def post(endpoint, path, body):
+    request = urllib.request.Request(f"http://{endpoint}{path}", json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+# ---- what etcdctl can do
+
+def keys(cluster):
+    assert cluster.ctl("put", "a", "1").strip() == "OK"
+    assert cluster.ctl("put", "b", "2", "--prev-kv").strip() == "OK"
+    assert cluster.ctl("get", "a").split() == ["a", "1"]
+    assert cluster.ctl("get", "--prefix", "", "--keys-only").split() == ["a", "b"]
+    assert '"Count" : 2' in cluster.ctl("get", "a", "c", "--limit=1", "-w", "fields")
+    assert cluster.ctl("put", "a", "3", "--prev-kv").split() == ["OK", "a", "1"]
+    assert cluster.ctl("del", "b", "--prev-kv").split() == ["1", "b", "2"]
+    assert cluster.ctl("del", "b").strip() == "0"
+    assert cluster.ctl("get", "b") == ""
+    assert cluster.ctl("get", "a", "--consistency=s").split() == ["a", "3"]
+    taken = cluster.ctl("txn", stdin='value("a") = "3"\n\nput a 4\nget a\n\nput a 5\n\n')
+    assert taken.split() == ["SUCCESS", "OK", "a", "4"], taken
+    not_taken = cluster.ctl("txn", stdin='mod("a") = "1"\n\nput a 6\n\nget a\n\n')
+    assert not_taken.split() == ["FAILURE", "a", "4"], not_taken
+    assert "key is not provided" in cluster.ctl("put", "", "x", fine=False)
+    assert "requested lease not found" in cluster.ctl("put", "a", "x", "--lease=123", fine=False)
+    revision = json.loads(cluster.ctl("get", "a", "-w", "json"))["header"]["revision"]
+    assert cluster.ctl("get", "a", f"--rev={revision - 1}").split() == ["a", "3"]
+    cluster.ctl("compaction", str(revision))
+    assert "has been compacted" in cluster.ctl("get", "a", f"--rev={revision - 1}", fine=False)
+    assert "has been compacted" in cluster.ctl("compaction", str(revision), fine=False)
+    assert "future revision" in cluster.ctl("compaction", str(revision + 100), fine=False)
+    assert "request is too large" in cluster.ctl("put", "big", stdin="x" * 1_600_000, fine=False)
+    cluster.ctl("put", "big", stdin="x" * 1_400_000)
+    assert len(cluster.ctl("get", "big", "--print-value-only").strip()) == 1_400_000
+    cluster.ctl("del", "big")
+
+
+def leases(cluster):
+    granted = cluster.ctl("lease", "grant", "60")
+    lease = granted.split()[1]
+    assert "granted with TTL(60s)" in granted
+    cluster.ctl("put", "leased", "x", f"--lease={lease}")
+    left = cluster.ctl("lease", "timetolive", lease, "--keys")
+    assert "granted with TTL(60s)" in left and "attached keys([leased])" in left, left
+    assert lease in cluster.ctl("lease", "list")
+    assert f"lease {lease} keepalived with TTL(60)" in cluster.ctl("lease", "keep-alive", "--once", lease)
+    assert f"lease {lease} revoked" in cluster.ctl("lease", "revoke", lease)
+    assert cluster.ctl("get", "leased") == ""
+    assert "already expired" in cluster.ctl("lease", "timetolive", lease)
+    assert "requested lease not found" in cluster.ctl("lease", "revoke", lease, fine=False)
+    short = cluster.ctl("lease", "grant", "2").split()[1]
+    cluster.ctl("put", "short", "x", f"--lease={short}")
+    began = time.monotonic()
+    wait_until(lambda: cluster.ctl("get", "short") == "", 20, "the end of a lease")
+    assert time.monotonic() - began > 1.0, "a lease ended early"
+
+
+def watches(cluster):
+    cluster.ctl("put", "w/1", "before")
+    revision = json.loads(cluster.ctl("get", "w/1", "-w", "json"))["header"]["revision"]
+    now = cluster.background("watch", "--prefix", "w/")
+    since = cluster.background("watch", "--prefix", "w/", f"--rev={revision}", "--prev-kv")
+    time.sleep(1.0)
+    cluster.ctl("put", "w/1", "after")
+    cluster.ctl("put", "x", "no")
+    cluster.ctl("del", "w/1")
+    time.sleep(1.0)
+    for watcher in (now, since):
+        watcher.send_signal(signal.SIGINT)
+    assert now.communicate(timeout=20)[0].split() == ["PUT", "w/1", "after", "DELETE", "w/1"]
+    assert since.communicate(timeout=20)[0].split() == ["PUT", "w/1", "before", "PUT", "w/1", "before", "w/1", "after",
+                                                        "DELETE", "w/1", "after", "w/1"]
+    old = cluster.background("watch", "w/1", "--rev=1")
+    cluster.ctl("compaction", str(json.loads(cluster.ctl("get", "x", "-w", "json"))["header"]["revision"]))
+    late = cluster.ctl("watch", "w/1", "--rev=1", fine=False)
+    assert "has been compacted" in late, late
+    old.kill()
+    old.communicate()
+
+
+def locks(cluster):
+    held = cluster.background("lock", "door")
+    key = held.stdout.readline().strip()
+    assert key.startswith("door/"), key
+    waiting = cluster.background("lock", "door", "echo", "entered")
+    time.sleep(1.0)
+    assert waiting.poll() is None
+    held.send_signal(signal.SIGINT)
+    held.communicate(timeout=20)
+    assert "entered" in waiting.communicate(timeout=20)[0]
+    leads = cluster.background("elect", "crown", "one")
+    assert leads.stdout.readline().startswith("crown/")
+    assert leads.stdout.readline().strip() == "one"
+    observer = cluster.background("elect", "-l", "crown")
+    assert observer.stdout.readline().startswith("crown/")
+    assert observer.stdout.readline().strip() == "one"
+    for process in (observer, leads):
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+
+def operators(cluster):
+    listed = cluster.ctl("member", "list")
+    for i in cluster.everyone:
+        assert f"http://{cluster.endpoint(i)}" in listed, listed
+    status = json.loads(cluster.ctl("endpoint", "status", "-w", "json"))
+    assert len(status) == cluster.size
+    leader = cluster.leader()
+    assert all(one["Status"]["leader"] == leader for one in status), status
+    assert cluster.ctl("endpoint", "health", fine=True).count("is healthy") in (0, cluster.size)
+    wait_until(lambda: len({one["HashKV"]["hash"]
+                            for one in json.loads(cluster.ctl("endpoint", "hashkv", "-w", "json"))}) == 1,
+               10, "equal hashes")
+    cluster.ctl("alarm", "list")
+    cluster.ctl("defrag")
+    with urllib.request.urlopen(f"http://{cluster.endpoint(1)}/health") as answer:
+        assert json.loads(answer.read()) == {"health": "true"}
+    with urllib.request.urlopen(f"http://{cluster.endpoint(1)}/metrics") as answer:
+        assert b"conclave_revision" in answer.read()
+
+
+def gateway(cluster):
+    at = cluster.endpoint(1)
+    code, put = post(at, "/v3/kv/put", {"key": "Zm9v", "value": "YmFy"})
+    assert code == 200 and int(put["header"]["revision"]) > 1, put
+    code, got = post(at, "/v3/kv/range", {"key": "Zm9v"})
+    assert got["kvs"][0]["value"] == "YmFy" and got["count"] == "1", got
+    code, error = post(at, "/v3/kv/put", {"value": "YmFy"})
+    assert code == 400 and error["code"] == 3 and "key is not provided" in error["error"], error
+    code, txn = post(at, "/v3/kv/txn", {
+        "compare": [{"key": "Zm9v", "target": "CREATE", "result": "EQUAL", "create_revision": 0}],
+        "success": [{"request_put": {"key": "Zm9v", "value": "YQ=="}}],
+        "failure": [{"request_range": {"key": "Zm9v"}}]})
+    assert not txn.get("succeeded") and txn["responses"][0]["response_range"]["kvs"][0]["value"] == "YmFy", txn
+    code, lease = post(at, "/v3/lease/grant", {"TTL": 30})
+    code, renewed = post(at, "/v3/lease/keepalive", {"ID": lease["ID"]})
+    assert renewed["result"]["TTL"] == "30", renewed
+    code, locked = post(at, "/v3/lock/lock", {"name": "bG9jaw==", "lease": lease["ID"]})
+    assert code == 200 and locked["key"], locked
+    code, _ = post(at, "/v3/lock/unlock", {"key": locked["key"]})
+    assert code == 200
+    code, _ = post(at, "/v3/election/leader", {"name": "bm9ib2R5"})
+    assert code == 500
+
+
+def everything(size):
+    with Cluster(size) as cluster:
+        for part in (keys, leases, watches, locks, operators, gateway):
+            part(cluster)
+        return f"etcdctl at {size}"
+
+
+# ---- what must survive
+
+class Writer(threading.Thread):
+    """Puts keys one after the other, and remembers which were acknowledged."""
+
+    def __init__(self, cluster):
+        super().__init__()
+        self.cluster, self.acknowledged, self.stopped = cluster, [], False
+        self.start()
+
+    def run(self):
+        number = 0
+        while not self.stopped:
+            number += 1
+            at = self.cluster.endpoint(number % self.cluster.size + 1)
+            try:
+                code, _ = post(at, "/v3/kv/put", {"key": encoded(f"n/{number:06}"), "value": encoded(str(number))})
+                if code == 200:
+                    self.acknowledged.append(number)
+            except OSError:
+                pass  # that member is down; nobody knows whether the key is there
+
+    def stop(self):
+        self.stopped = True
+        self.join()
+
+
+def encoded(text):
+    import base64
+    return base64.b64encode(text.encode()).decode()
+
+
+def kept(cluster, writer):
+    there = set(cluster.ctl("get", "--prefix", "n/", "--keys-only").split())
+    lost = [number for number in writer.acknowledged if f"n/{number:06}" not in there]
+    assert not lost, f"{len(lost)} acknowledged keys are lost: {lost[:5]}"
+    return len(writer.acknowledged)
+
+
+def killed_leaders():
+    """The leader is killed again and again; nothing that was acknowledged is lost, and locks stay held."""
+    with Cluster(3) as cluster:
+        lease = cluster.ctl("lease", "grant", "60").split()[1]
+        code, _ = post(cluster.endpoint(1), "/v3/lock/lock", {"name": encoded("door"), "lease": int(lease, 16)})
+        assert code == 200
+        writer = Writer(cluster)
+        try:
+            for _ in range(3):
+                wait_until(lambda: len(writer.acknowledged) > 20, 30, "some writes")
+                victim = cluster.leader()
+                cluster.kill(victim)
+                before = len(writer.acknowledged)
+                wait_until(lambda: len(writer.acknowledged) > before + 20, 30, "writes without the victim")
+                cluster.start(victim)
+                wait_until(lambda: cluster.up(victim), 30, "the victim's return")
+        finally:
+            writer.stop()
+        count = kept(cluster, writer)
+        wait_until(lambda: len(set(cluster.digests().values())) == 1, 20, "equal stores")
+        assert f"door/{int(lease, 16):x}" in cluster.ctl("get", "--prefix", "door/", "--keys-only")
+        return f"{count} writes"
+
+
+def killed_all():
+    """All members are killed at once, and start again with what their disks have."""
+    with Cluster(3) as cluster:
+        writer = Writer(cluster)
+        try:
+            wait_until(lambda: len(writer.acknowledged) > 100, 30, "some writes")
+            for i in cluster.everyone:
+                cluster.kill(i)
+        finally:
+            writer.stop()
+        for i in cluster.everyone:
+            cluster.start(i)
+        cluster.wait_all_up()
+        wait_until(lambda: cluster.leader(), 30, "an election")
+        return f"{kept(cluster, writer)} writes"
+
+
+def waiter_gone():
+    """Who stops waiting leaves the line; who vanishes without a lease gives up what it held."""
+    with Cluster(1) as cluster:
+        leases_of = [cluster.ctl("lease", "grant", "60").split()[1] for _ in range(2)]
+        at = cluster.endpoint(1)
+        post(at, "/v3/lock/lock", {"name": encoded("door"), "lease": int(leases_of[0], 16)})
+        waiting = subprocess.Popen(["curl", "-s", f"http://{at}/v3/lock/lock", "-d", json.dumps(
+            {"name": encoded("door"), "lease": int(leases_of[1], 16)})])
+        wait_until(lambda: len(cluster.ctl("get", "--prefix", "door/", "--keys-only").split()) == 2, 20, "a line")
+        waiting.kill()
+        waiting.wait()
+        wait_until(lambda: len(cluster.ctl("get", "--prefix", "door/", "--keys-only").split()) == 1, 20, "its end")
+        assert post(at, "/v3/lock/lock", {"name": encoded("brief")})[0] == 200
+        wait_until(lambda: cluster.ctl("get", "--prefix", "brief/") == "", 20, "the end of a connection")
+        return "left"
+
+
+TESTS = {
+    "etcdctl one member": lambda: everything(1),
+    "etcdctl three members": lambda: everything(3),
+    "killed leaders": killed_leaders,
+    "killed all": killed_all,
+    "waiter gone": waiter_gone,
+}
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS, sys.argv[3:]))
