@@ -2,7 +2,6 @@
 // distributions are not the same everywhere; these are.
 #pragma once
 #include <cstdint>
-#include <string_view>
 
 namespace conclave {
 
@@ -12,13 +11,6 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
-}
-
-// Whoever knows a name makes the same number of it, and never 0.
-constexpr std::uint64_t number_of_name(std::string_view name) {
-  std::uint64_t number = name.size() + 1;
-  for (const char c : name) number = scramble(number + static_cast<unsigned char>(c));
-  return number == 0 ? 1 : number;
 }
 
 // One draw, from bits that were scrambled already.

@@ -5,8 +5,8 @@
 #include <boost/asio/post.hpp>
 
 #include "core/ensure.hpp"
-#include "core/random.hpp"
 #include "desk/offer.hpp"
+#include "rpc/name_number.hpp"
 
 namespace conclave::desk {
 
@@ -88,7 +88,7 @@ void Desk::close() {
 void Desk::look_at_the_group() {
   const live::GroupStatus now = group_.status();
   engine_ = now.engine;
-  cluster_ = number_of_name(now.group);
+  cluster_ = rpc::number_of_name(now.group);
   epoch_ = now.epoch;
   for (const live::MemberStatus& member : now.members) {
     if (member.self) continue;

@@ -1,6 +1,6 @@
 #include "etcd/front.hpp"
 
-#include "core/random.hpp"
+#include "rpc/name_number.hpp"
 
 namespace conclave::etcd {
 
@@ -9,7 +9,7 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       machine_(machine),
       options_(std::move(options)),
       log_(std::move(log)),
-      cluster_(number_of_name(options_.group)),
+      cluster_(rpc::number_of_name(options_.group)),
       self_(machine.options().server.links.self),
       session_timer_(machine.loop()),
       watches_(
