@@ -144,9 +144,36 @@ TEST(LogJudge, ComplainsOnlyOfWhatItWasAskedFor) {
     commit(judge, p2, 2, first_of_p1);
     judge.on_event(p1, Leading{1});
     judge.on_event(p2, Leading{1});
+    judge.on_command(p3, Read{1}, {});
+    judge.on_event(p3, Readable{1, 2});  // and p3 has announced nothing
     Names names = violated(judge.wrong());
     for (const std::string& name : violated(judge.at_end(last))) names.push_back(name);
     EXPECT_EQ(names, Names{property});
+  }
+}
+
+TEST(LogJudge, WhoeverReadsHasAllThatAnybodyHadWhenItAsked) {
+  for (const std::uint64_t announced : {1, 2}) {
+    Judge judge = Judge::start(three, {"fresh reads"});
+    for (std::uint64_t place = 1; place <= 2; ++place) commit(judge, p1, place, std::nullopt);
+    judge.on_command(p2, Read{1}, {});
+    commit(judge, p1, 3, std::nullopt);
+    for (std::uint64_t place = 1; place <= announced; ++place) commit(judge, p2, place, std::nullopt);
+    judge.on_event(p2, Readable{1, 2});
+    EXPECT_EQ(judge.wrong().empty(), announced == 2);
+  }
+}
+
+TEST(LogJudge, ASnapshotIsWhatThePlacesLeadTo) {
+  Digest digest;
+  digest.apply({1, std::nullopt});
+  digest.apply({2, first_of_p1});
+  for (const bool right : {true, false}) {
+    Judge judge = Judge::start(three, {"agreement"});
+    commit(judge, p1, 1, std::nullopt);
+    commit(judge, p1, 2, right ? first_of_p1 : first_of_p2);
+    judge.on_event(p2, Restored{2, digest.save()});
+    EXPECT_EQ(judge.wrong().empty(), right);
   }
 }
 

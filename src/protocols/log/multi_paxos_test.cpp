@@ -249,7 +249,7 @@ TEST(MultiPaxos, ComesBackWithItsPromiseItsVotesAndItsLog) {
   const P::Durable durable = {ballot(4, 3), {{2, {ballot(3, 3), entry(3)}}}, {entry(2)}};
   P node = P::recover({2}, NodeSet::range({1}, 3), {}, durable, out);
   EXPECT_EQ(describe_json(out.events),
-            R"([{"type":"Committed","index":1,"entry":{"client":2,"serial":1,"value":2001}}])");
+            R"([{"type":"Committed","index":1,"entry":{"client":2,"serial":1,"value":2001,"bytes":""}}])");
   out.clear();
   node.on_message(out, {1}, P::Prepare{ballot(4, 1), 1});
   EXPECT_TRUE(std::holds_alternative<P::Refuse>(out.sends[0].message));

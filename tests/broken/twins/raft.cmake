@@ -14,7 +14,7 @@ twin(trusts_the_place "takes entries after one of another term"
   "Append taken = theirs;
     taken.previous.term = log.term_at(theirs.previous.index).value_or(theirs.previous.term);
     AppendReply reply = take_entries(ballot, log, known, taken);"
-  "nodes=3 entries=0,1,0 timeouts=2")
+  "nodes=3 entries=0 timeouts=3")
 twin(keeps_conflicts "keeps its own entries where the leader has others"
   "AppendReply reply = take_entries(ballot, log, known, theirs);"
   "AppendReply reply = conflict && theirs.term == ballot.term
@@ -33,10 +33,6 @@ twin(forgets_its_log "keeps its vote and not its log over a crash"
   "node.log = durable.log;"
   "(void)durable.log;"
   "nodes=3 entries=0 crashes=1 recoveries=1 timeouts=2")
-twin(counts_repetitions "takes a repeated command for a new one"
-  "return sessions.applied(command.client, command.serial);"
-  "return sessions.applied(command.client, command.serial + 1);"
-  "nodes=2 entries=0,1 timeouts=3")
 twin(acknowledges_unwritten "acknowledges entries that are not on its disk"
   "        save_after(out, kept);
         note_configurations(kept);"
