@@ -131,6 +131,13 @@ class Front {
   void add_members(google::protobuf::RepeatedPtrField<etcdserverpb::Member>& told) const;
   etcdserverpb::StatusResponse etcd_status() const;
   void alarm(const etcdserverpb::AlarmRequest& request, const CallerPtr& caller);
+  // A copy of the state on its way to a client.
+  struct Download {
+    CallerPtr caller;
+    Payload state;
+    std::size_t sent = 0;
+  };
+  void send_state(const std::shared_ptr<Download>& download);
   void move_leader(const etcdserverpb::MoveLeaderRequest& request, const CallerPtr& caller);
   conclavepb::StatusResponse status() const;
   std::string metrics() const;

@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_rounds = 4;  // of Raft for reads, at a time
+constexpr std::size_t most_rounds = 4;   // of Raft for reads, at a time
+constexpr std::size_t most_savers = 16;  // of the state, at a time
 constexpr auto deadline_step = 100ms;
 
 }  // namespace
@@ -172,14 +173,19 @@ void Machine::look_at_deadlines() {
     ++stats_.timed_out;
     std::exchange(proposals_[i].then, {})(std::unexpected(timed_out));
   }
-  for (Round& round : rounds_) {
-    if (round.deadline > now) break;
-    auto readers = std::exchange(round.readers, {});
-    reading_ -= readers.size();
-    stats_.timed_out += readers.size();
-    for (Readable& reader : readers) reader(timed_out);
-  }
+  for (Round& round : rounds_) expire(round.readers, now);
+  expire(readers_, now);
   after(deadlines_, deadline_step, [this] { look_at_deadlines(); });
+}
+
+void Machine::expire(std::vector<Reader>& readers, Clock::time_point now) {
+  const auto alive = std::ranges::find_if(readers, [&](const Reader& one) { return one.deadline > now; });
+  if (alive == readers.begin()) return;
+  std::vector<Reader> expired(std::make_move_iterator(readers.begin()), std::make_move_iterator(alive));
+  readers.erase(readers.begin(), alive);
+  reading_ -= expired.size();
+  stats_.timed_out += expired.size();
+  for (Reader& reader : expired) reader.then(timed_out);
 }
 
 // ---- reads
@@ -191,7 +197,7 @@ void Machine::read(Readable then) {
   }
   ++reading_;
   ++stats_.reads;
-  readers_.push_back(std::move(then));
+  readers_.push_back({Clock::now() + options_.patience, std::move(then)});
   if (std::exchange(round_is_due_, true)) return;
   later([this] {
     round_is_due_ = false;
@@ -204,7 +210,7 @@ void Machine::begin_round() {
   if (readers_.empty() || rounds_.size() >= most_rounds) return;
   ++stats_.read_rounds;
   const std::uint64_t serial = server_->read();
-  rounds_.push_back({serial, Clock::now() + options_.patience, std::exchange(readers_, {})});
+  rounds_.push_back({serial, std::exchange(readers_, {})});
   settle_rounds();
 }
 
@@ -218,7 +224,7 @@ void Machine::settle_rounds() {
     Round round = std::move(rounds_.front());
     rounds_.pop_front();
     reading_ -= round.readers.size();
-    for (Readable& reader : round.readers) reader({});
+    for (Reader& reader : round.readers) reader.then({});
     begin_round();
   }
 }
@@ -304,6 +310,7 @@ void Machine::restored(std::uint64_t index, const Payload& state) {
   bytes_since_ = 0;
   log_(live::LogLevel::info,
        fmt::format("event=restored index={} revision={} bytes={}", index, store_->revision(), state.size()));
+  if (!savers_.empty()) plan_snapshot();
   if (events_.restored) events_.restored();
 }
 
@@ -311,7 +318,18 @@ void Machine::consider_snapshot(std::size_t bytes) {
   bytes_since_ += bytes;
   const bool due =
       index_ - snapshot_index_ >= options_.snapshot_entries || bytes_since_ >= options_.snapshot_bytes;
-  if (!due || writer_ || std::exchange(snapshot_is_due_, true)) return;
+  if (due) plan_snapshot();
+}
+
+void Machine::save(Saved then) {
+  if (savers_.size() >= most_savers)
+    return later([then = std::move(then)]() mutable { then(std::unexpected(too_many_requests)); });
+  savers_.push_back(std::move(then));
+  plan_snapshot();
+}
+
+void Machine::plan_snapshot() {
+  if (writer_ || std::exchange(snapshot_is_due_, true)) return;
   // When all that is committed has been applied, which is so between two turns of the loop.
   later([this] {
     snapshot_is_due_ = false;
@@ -339,8 +357,10 @@ void Machine::write_snapshot() {
   ++stats_.snapshots;
   log_(live::LogLevel::debug,
        fmt::format("event=snapshot index={} bytes={}", snapshot_index_, snapshot_.size()));
-  server_->compact(Payload(snapshot_));
+  const Payload state(snapshot_);
   snapshot_ = {};
+  server_->compact(state);
+  for (Saved& saver : std::exchange(savers_, {})) saver(state);
 }
 
 void Machine::fail(const std::string& why) {

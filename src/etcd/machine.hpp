@@ -88,6 +88,10 @@ class Machine {
   // Seconds that the lease has from now on, 0 if there is none. Many renewals go through the log as one.
   void renew(kv::LeaseId lease, Renewed then);
 
+  // The state as bytes, as it is now or a little later; a snapshot of Raft's at the same time.
+  using Saved = std::move_only_function<void(const std::expected<Payload, rpc::Status>&)>;
+  void save(Saved then);
+
   const kv::Store& store() const { return *store_; }
   kv::Watches& watches() { return *watches_; }
   kv::Lines& lines() { return *lines_; }
@@ -107,10 +111,13 @@ class Machine {
     Clock::time_point deadline = {};
     Answered then = {};  // empty: was told that nobody knows
   };
+  struct Reader {
+    Clock::time_point deadline = {};
+    Readable then = {};
+  };
   struct Round {
     std::uint64_t serial = 0;
-    Clock::time_point deadline = {};
-    std::vector<Readable> readers = {};
+    std::vector<Reader> readers = {};
   };
   struct Renewal {
     kv::LeaseId lease = 0;
@@ -135,7 +142,9 @@ class Machine {
   void look_at_clock();
   void look_at_quota();
   void look_at_deadlines();
+  void expire(std::vector<Reader>& readers, Clock::time_point now);
   void consider_snapshot(std::size_t bytes);
+  void plan_snapshot();
   void begin_snapshot();
   void write_snapshot();
   void later(std::move_only_function<void()> then);
@@ -158,8 +167,8 @@ class Machine {
 
   std::deque<Proposal> proposals_;  // by serial
   std::size_t proposed_bytes_ = 0;
-  std::deque<Round> rounds_;       // that Raft was asked for
-  std::vector<Readable> readers_;  // for the next one
+  std::deque<Round> rounds_;     // that Raft was asked for
+  std::vector<Reader> readers_;  // for the next one
   std::size_t reading_ = 0;
   std::uint64_t readable_ = 0;
   bool round_is_due_ = false;
@@ -178,6 +187,7 @@ class Machine {
   std::unique_ptr<kv::SnapshotWriter> writer_;
   bool snapshot_is_due_ = false;
   Bytes snapshot_;
+  std::vector<Saved> savers_;
 
   MachineStats stats_ = {};
   std::unique_ptr<cluster::Server> server_;  // last: nobody speaks to what is gone

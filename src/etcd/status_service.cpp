@@ -1,8 +1,10 @@
 // What operators and monitors ask: the members, the state of this one, its alarms; by etcd's API and by
 // conclave's own.
 #include <fmt/format.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
+#include <array>
 
 #include "etcd/front.hpp"
 
@@ -16,6 +18,13 @@ const rpc::Status not_leader = {rpc::Code::failed_precondition, "etcdserver: not
 const rpc::Status bad_transferee = {rpc::Code::failed_precondition, "etcdserver: bad leader transferee"};
 const rpc::Status no_authentication = {rpc::Code::failed_precondition,
                                        "etcdserver: authentication is not enabled"};
+
+constexpr std::size_t blob_bytes = 32 * 1024;
+constexpr std::size_t page_bytes = 512;  // etcd's client wants whole pages, and the digest after them
+
+std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 template <class Duration>
 std::int64_t in_microseconds(Duration time) {
@@ -150,6 +159,17 @@ void Front::offer_maintenance() {
         response.set_hash_revision(history.revision());
         caller->answer(response);
       });
+  offer<pb::SnapshotRequest>(
+      maintenance + "Snapshot", json + "snapshot",
+      [this](const auto&, const CallerPtr& caller) {
+        machine_.save([this, caller](const std::expected<Payload, rpc::Status>& state) {
+          if (!state) return caller->refuse(state.error());
+          Bytes pages(state->bytes().begin(), state->bytes().end());
+          pages.resize((pages.size() + page_bytes - 1) / page_bytes * page_bytes);
+          send_state(std::make_shared<Download>(Download{caller, Payload(pages)}));
+        });
+      },
+      true);
   offer<pb::MemberListRequest>("/etcdserverpb.Cluster/MemberList", "/v3/cluster/member/list",
                                [this](const auto& request, const CallerPtr& caller) {
                                  const auto answer = [this, caller](const rpc::Status& status) {
@@ -161,6 +181,28 @@ void Front::offer_maintenance() {
                                  };
                                  request.linearizable() ? machine_.read(answer) : answer({});
                                });
+}
+
+void Front::send_state(const std::shared_ptr<Download>& download) {
+  const std::span<const std::uint8_t> all = download->state.bytes();
+  const CallerPtr& caller = download->caller;
+  const auto tell = [&](std::string_view blob) {
+    pb::SnapshotResponse response;
+    head(response.mutable_header(), machine_.store().revision());
+    response.set_remaining_bytes(all.size() - download->sent);
+    response.set_blob(std::string(blob));
+    caller->tell(response);
+  };
+  while (download->sent < all.size() && !caller->over()) {
+    if (caller->congested()) return caller->on_room([this, download] { send_state(download); });
+    const auto blob = all.subspan(download->sent, std::min(blob_bytes, all.size() - download->sent));
+    download->sent += blob.size();
+    tell(text_of(blob));
+  }
+  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest = {};
+  SHA256(all.data(), all.size(), digest.data());
+  tell(text_of(digest));
+  caller->refuse({});  // that was all
 }
 
 void Front::alarm(const pb::AlarmRequest& request, const CallerPtr& caller) {

@@ -25,7 +25,8 @@ WatchService::WatchService(rpc::Server& server, Machine& machine, const WatchOpt
       machine_(machine),
       options_(options),
       header_(std::move(header)),
-      progress_(machine.loop()) {
+      progress_(machine.loop()),
+      leader_(machine.loop()) {
   // By JSON there is one request, and its answers come as long as the watcher lives.
   rpc::offer<pb::WatchRequest>(
       server_, "/etcdserverpb.Watch/Watch", "/v3/watch",
@@ -37,6 +38,7 @@ WatchService::WatchService(rpc::Server& server, Machine& machine, const WatchOpt
       true);
   server_.stream("/etcdserverpb.Watch/Watch", [this](rpc::Call call) { grpc_stream(std::move(call)); });
   notify_progress();
+  look_for_leader();
 }
 
 WatchService::~WatchService() { *alive_ = false; }
@@ -45,6 +47,7 @@ WatchService::~WatchService() { *alive_ = false; }
 
 void WatchService::grpc_stream(rpc::Call call) {
   const StreamPtr stream = open(rpc::grpc_caller(call));
+  stream->needs_leader = call.metadata().get("hasleader").has_value();
   call.begin();
   call.on_message([this, call, stream, request = pb::WatchRequest()](std::string_view bytes) mutable {
     if (!rpc::typed::parse(request, bytes)) {
@@ -306,6 +309,23 @@ void WatchService::notify_progress() {
   progress_.expires_after(options_.progress);
   progress_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
     if (!error && *alive) notify_progress();
+  });
+}
+
+// An election is no reason to look for another member; that nobody is elected is one.
+void WatchService::look_for_leader() {
+  leaderless_ = machine_.server().leader() ? 0 : leaderless_ + 1;
+  if (leaderless_ >= 3) {
+    for (const auto& [key, stream] : std::map(streams_)) {
+      if (!stream->needs_leader) continue;
+      const rpc::CallerPtr caller = stream->caller;
+      end(stream);
+      caller->refuse(no_leader);
+    }
+  }
+  leader_.expires_after(2 * machine_.options().server.patience);
+  leader_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
+    if (!error && *alive) look_for_leader();
   });
 }
 

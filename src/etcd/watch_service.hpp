@@ -61,6 +61,7 @@ class WatchService {
     std::deque<Piece> pieces = {};
     bool waits_for_room = false;
     bool wants_progress = false;
+    bool needs_leader = false;          // it has no use for a member that knows none
     bool one_watch = false;             // by JSON: ends with its watcher
     std::function<void()> resume = {};  // while it is held back: hears on
   };
@@ -80,6 +81,7 @@ class WatchService {
   void send_events(const StreamPtr& stream, const Piece& piece, const Watcher& watcher);
   void tell_progress(const StreamPtr& stream);
   void notify_progress();
+  void look_for_leader();
 
   rpc::Server& server_;
   Machine& machine_;
@@ -89,6 +91,8 @@ class WatchService {
   std::map<kv::WatchId, std::pair<const Stream*, std::int64_t>> owners_;
   bool pump_is_due_ = false;
   boost::asio::steady_timer progress_;
+  boost::asio::steady_timer leader_;
+  int leaderless_ = 0;  // looks in a row
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,0 +1,274 @@
+#include "etcd/front.hpp"
+
+#include <gtest/gtest.h>
+
+#include <concepts>
+#include <filesystem>
+
+#include "live/children.hpp"
+#include "rpc/typed_client.hpp"
+
+namespace conclave::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+namespace pb = etcdserverpb;
+
+// What became of a call.
+template <class Response>
+struct Heard {
+  bool over = false;
+  rpc::Status status = {};
+  Response response = {};
+  rpc::ClientStream call = {};
+};
+
+// One member alone, with its front and a client.
+class Fronts : public testing::Test {
+ protected:
+  Fronts() {
+    std::string path = testing::TempDir() + "front-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
+    folder = path;
+    MachineOptions options;
+    options.server = {.data = folder + "/data", .heartbeat = 10ms, .patience = 50ms};
+    options.server.links = {.self = {1},
+                            .members = {{{1}, "127.0.0.1", live::free_ports(1).value()[0]}},
+                            .group = "test",
+                            .algorithm = "raft"};
+    const live::Log silent = [](live::LogLevel, std::string_view) {};
+    machine = std::move(Machine::open(loop, options, {}, silent).value());
+    server.emplace(loop);
+    front.emplace(*server, *machine, FrontOptions{.watches = {.response_bytes = 100}}, silent);
+    const std::uint16_t port = server->listen("127.0.0.1:0").value();
+    endpoint = "127.0.0.1:" + std::to_string(port);
+    channel = open_channel();
+  }
+  ~Fronts() override {
+    channel.reset();
+    server.reset();
+    front.reset();
+    machine.reset();
+    loop.restart();
+    loop.poll();
+    std::filesystem::remove_all(folder);
+  }
+
+  std::unique_ptr<rpc::Channel> open_channel() {
+    return std::move(rpc::Channel::open(loop, {.endpoints = {endpoint}}).value());
+  }
+  template <std::predicate Seen>
+  void until(Seen&& seen) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!seen()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "waited in vain";
+      loop.restart();
+      loop.run_one_for(10ms);
+    }
+  }
+  template <class Response>
+  std::shared_ptr<Heard<Response>> begin(rpc::Channel& to, std::string_view path,
+                                         const google::protobuf::Message& request) {
+    auto heard = std::make_shared<Heard<Response>>();
+    heard->call =
+        rpc::call<Response>(to, path, request, {}, [heard](std::expected<Response, rpc::Failure> answer) {
+          heard->over = true;
+          if (answer)
+            heard->response = std::move(*answer);
+          else
+            heard->status = answer.error().status;
+        });
+    return heard;
+  }
+  template <class Response>
+  std::shared_ptr<Heard<Response>> ask(std::string_view path, const google::protobuf::Message& request) {
+    auto heard = begin<Response>(*channel, path, request);
+    until([&] { return heard->over; });
+    return heard;
+  }
+
+  pb::PutResponse put(const std::string& key, const std::string& value) {
+    pb::PutRequest request;
+    request.set_key(key);
+    request.set_value(value);
+    const auto heard = ask<pb::PutResponse>("/etcdserverpb.KV/Put", request);
+    EXPECT_TRUE(heard->status.ok()) << heard->status.message;
+    return heard->response;
+  }
+  auto lock(rpc::Channel& to, const std::string& name, kv::LeaseId lease = 0) {
+    v3lockpb::LockRequest request;
+    request.set_name(name);
+    request.set_lease(lease);
+    return begin<v3lockpb::LockResponse>(to, "/v3lockpb.Lock/Lock", request);
+  }
+
+  // A stream of one watcher's client; what it was told.
+  struct Watching {
+    std::vector<pb::WatchResponse> told = {};
+    rpc::ClientStream call = {};
+  };
+  std::shared_ptr<Watching> watch() {
+    auto watching = std::make_shared<Watching>();
+    watching->call = rpc::open_stream<pb::WatchResponse>(
+        *channel, "/etcdserverpb.Watch/Watch", {},
+        {.message = [watching](const pb::WatchResponse& response) { watching->told.push_back(response); }});
+    return watching;
+  }
+  static void create(Watching& watching, const pb::WatchCreateRequest& wish) {
+    pb::WatchRequest request;
+    *request.mutable_create_request() = wish;
+    watching.call.send(request);
+  }
+  static pb::WatchCreateRequest wish_for(const std::string& key, std::int64_t start = 0) {
+    pb::WatchCreateRequest wish;
+    wish.set_key(key);
+    wish.set_start_revision(start);
+    return wish;
+  }
+
+  boost::asio::io_context loop{1};
+  std::string folder;
+  std::unique_ptr<Machine> machine;
+  std::optional<Front> front;
+  std::optional<rpc::Server> server;
+  std::string endpoint;
+  std::unique_ptr<rpc::Channel> channel;
+};
+
+TEST_F(Fronts, HeadersSayWhoAnsweredAndWhen) {
+  const pb::PutResponse first = put("a", "1");
+  EXPECT_NE(first.header().cluster_id(), 0u);
+  EXPECT_EQ(first.header().member_id(), 1u);
+  EXPECT_EQ(first.header().revision(), 2);
+  EXPECT_GE(first.header().raft_term(), 1u);
+  EXPECT_EQ(put("a", "1").header().revision(), 3);  // the same value is a change as well
+}
+
+TEST_F(Fronts, NestedAnswersOfATransactionSayOnlyTheRevision) {
+  pb::TxnRequest request;
+  request.add_success()->mutable_request_put()->set_key("a");
+  request.add_success()->mutable_request_range()->set_key("a");
+  const auto heard = ask<pb::TxnResponse>("/etcdserverpb.KV/Txn", request);
+  ASSERT_EQ(heard->response.responses_size(), 2);
+  EXPECT_TRUE(heard->response.succeeded());
+  const pb::RangeResponse& read = heard->response.responses(1).response_range();
+  EXPECT_EQ(read.header().revision(), 2);
+  EXPECT_EQ(read.header().cluster_id(), 0u);
+  EXPECT_EQ(read.kvs_size(), 1);
+}
+
+TEST_F(Fronts, ErrorsHaveEtcdsCodesAndTexts) {
+  pb::RangeRequest future;
+  future.set_key("a");
+  future.set_revision(99);
+  EXPECT_EQ(
+      ask<pb::RangeResponse>("/etcdserverpb.KV/Range", future)->status,
+      (rpc::Status{rpc::Code::out_of_range, "etcdserver: mvcc: required revision is a future revision"}));
+  pb::TxnRequest empty;
+  empty.add_success();
+  EXPECT_EQ(ask<pb::TxnResponse>("/etcdserverpb.KV/Txn", empty)->status.code, rpc::Code::invalid_argument);
+  pb::LeaseRevokeRequest revoke;
+  revoke.set_id(5);
+  EXPECT_EQ(ask<pb::LeaseRevokeResponse>("/etcdserverpb.Lease/LeaseRevoke", revoke)->status, lease_not_found);
+  v3electionpb::LeaderRequest nobody;
+  nobody.set_name("crown");
+  EXPECT_EQ(ask<v3electionpb::LeaderResponse>("/v3electionpb.Election/Leader", nobody)->status,
+            (rpc::Status{rpc::Code::unknown, "election: no leader"}));
+}
+
+TEST_F(Fronts, ALockWithoutALeaseLivesAsLongAsItsConnection) {
+  auto other = open_channel();
+  const auto first = lock(*other, "door");
+  until([&] { return first->over; });
+  ASSERT_TRUE(first->status.ok()) << first->status.message;
+  const auto second = lock(*channel, "door");
+  until([&] { return machine->lines().size() == 1; });
+  EXPECT_FALSE(second->over);
+  other.reset();
+  until([&] { return second->over; });
+  EXPECT_TRUE(second->status.ok()) << second->status.message;
+  EXPECT_GT(second->response.header().revision(), first->response.header().revision());
+}
+
+TEST_F(Fronts, WhoStopsWaitingLeavesTheLine) {
+  auto other = open_channel();
+  const auto holds = lock(*channel, "door");
+  until([&] { return holds->over; });
+  const auto waits = lock(*other, "door");
+  until([&] { return machine->lines().size() == 1; });
+  EXPECT_EQ(machine->store().history().keys().count({"door/", "door0"}), 2u);
+  waits->call.cancel();
+  until([&] { return machine->store().history().keys().count({"door/", "door0"}) == 1; });
+  EXPECT_EQ(machine->lines().size(), 0u);
+  until([&] { return machine->store().leases().all().size() == 1; });  // its own is gone too
+}
+
+TEST_F(Fronts, AWatcherIsToldWholeRevisionsUnlessItWantsFragments) {
+  pb::TxnRequest request;
+  for (const char* key : {"w1", "w2", "w3"}) {
+    pb::PutRequest& one = *request.add_success()->mutable_request_put();
+    one.set_key(key);
+    one.set_value(std::string(80, 'x'));
+  }
+  ask<pb::TxnResponse>("/etcdserverpb.KV/Txn", request);
+  put("w4", std::string(80, 'y'));
+  const auto watching = watch();
+  pb::WatchCreateRequest wish = wish_for("w1", 1);
+  wish.set_range_end("x");
+  create(*watching, wish);
+  wish.set_fragment(true);
+  create(*watching, wish);
+  const auto events_of = [&](std::int64_t id) {
+    std::vector<int> sizes;
+    for (const auto& response : watching->told)
+      if (response.watch_id() == id && response.events_size() > 0) sizes.push_back(response.events_size());
+    return sizes;
+  };
+  until([&] { return events_of(0).size() >= 2 && events_of(1).size() >= 4; });
+  EXPECT_EQ(events_of(0), (std::vector{3, 1}));
+  EXPECT_EQ(events_of(1), (std::vector{1, 1, 1, 1}));
+  EXPECT_TRUE(watching->told[0].created());
+}
+
+TEST_F(Fronts, WatchersThatCannotBeAreRefusedAndOthersGoOn) {
+  const auto watching = watch();
+  pb::WatchCreateRequest twice = wish_for("a");
+  twice.set_watch_id(7);
+  create(*watching, twice);
+  create(*watching, twice);
+  pb::WatchCreateRequest empty = wish_for("b");
+  empty.set_range_end("a");
+  create(*watching, empty);
+  until([&] { return watching->told.size() == 3; });
+  EXPECT_EQ(watching->told[0].watch_id(), 7);
+  for (const int at : {1, 2}) {
+    EXPECT_TRUE(watching->told[static_cast<std::size_t>(at)].canceled());
+    EXPECT_EQ(watching->told[static_cast<std::size_t>(at)].watch_id(), -1);
+  }
+  put("a", "1");
+  until([&] { return watching->told.size() == 4; });
+  EXPECT_EQ(watching->told[3].events(0).kv().value(), "1");
+  pb::WatchRequest progress;
+  progress.mutable_progress_request();
+  watching->call.send(progress);
+  until([&] { return watching->told.size() == 5; });
+  EXPECT_EQ(watching->told[4].watch_id(), -1);
+  EXPECT_EQ(watching->told[4].header().revision(), 2);
+}
+
+TEST_F(Fronts, AWatcherFromBeforeACompactionIsToldSo) {
+  for (int i = 0; i < 5; ++i) put("a", std::to_string(i));
+  pb::CompactionRequest compaction;
+  compaction.set_revision(5);
+  ask<pb::CompactionResponse>("/etcdserverpb.KV/Compact", compaction);
+  const auto watching = watch();
+  create(*watching, wish_for("a", 2));
+  until([&] { return watching->told.size() == 2; });
+  EXPECT_TRUE(watching->told[0].created());
+  EXPECT_FALSE(watching->told[0].canceled());
+  EXPECT_TRUE(watching->told[1].canceled());
+  EXPECT_EQ(watching->told[1].compact_revision(), 5);
+}
+
+}  // namespace
+}  // namespace conclave::etcd
