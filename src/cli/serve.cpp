@@ -145,8 +145,7 @@ class Service {
     log_ = [verbose](live::LogLevel level, std::string_view line) {
       if (verbose || level != live::LogLevel::debug) log_line(level, line);
     };
-    if (entry.name != "raft" && !plan.data.empty())
-      return Error(fmt::format("{} keeps nothing on disk: --data is for the engine raft", entry.name));
+    if (auto fits = check(plan, entry); !fits) return fits;
     auto options = plan.discover.empty() ? member_options(plan) : find_members(plan);
     if (!options) return Error(options.error());
     auto tls = client_tls(plan);
@@ -174,21 +173,32 @@ class Service {
     return {};
   }
 
+  // Whether what was said fits the engine, before anybody is asked for anything.
+  std::expected<void, std::string> check(const ServePlan& plan, const catalogue::Entry& entry) {
+    if (entry.name == "raft") {
+      const std::string wrong = unknown_to_raft(plan);
+      return wrong.empty() ? std::expected<void, std::string>() : Error(wrong);
+    }
+    if (!plan.data.empty())
+      return Error(fmt::format("{} keeps nothing on disk: --data is for the engine raft", entry.name));
+    auto setting = setting_of(plan, entry);
+    if (!setting) return Error(setting.error());
+    setting_ = std::move(*setting);
+    return {};
+  }
+
   // What decides between the members.
   std::expected<void, std::string> begin(const ServePlan& plan, const catalogue::Entry& entry,
                                          const live::MemberOptions& options) {
     members_ = options.links.members.size();
     self_ = options.links.self;
     if (entry.name == "raft") return begin_raft(plan, options);
-    auto setting = setting_of(plan, entry);
-    if (!setting) return Error(setting.error());
-    auto member = live::Member::open(loop_, options, catalogue::engine_of(entry, *setting), log_);
+    auto member = live::Member::open(loop_, options, catalogue::engine_of(entry, setting_), log_);
     if (!member) return Error(member.error());
     member_ = std::move(*member);
     return {};
   }
   std::expected<void, std::string> begin_raft(const ServePlan& plan, const live::MemberOptions& options) {
-    if (const std::string wrong = unknown_to_raft(plan); !wrong.empty()) return Error(wrong);
     const etcd::MachineOptions machine_options = {.server = raft_options(plan, options.links)};
     auto machine = etcd::Machine::open(
         loop_, machine_options,
@@ -278,6 +288,7 @@ class Service {
   std::optional<rpc::Server> server_;
   std::optional<desk::Desk> desk_;
   std::string client_;
+  catalogue::Setting setting_ = {};
   NodeId self_ = {};
   std::size_t members_ = 0;
   bool failed_ = false;
@@ -291,7 +302,7 @@ int serve(Flags& flags) {
   const catalogue::Entry* entry = entry_or_complain(plan.engine.empty() ? "raft" : plan.engine);
   if (!entry) return usage_error;
   if (!entry->engine && entry->name != "raft")
-    return complain(fmt::format("{} does not run as a service; those that do: {}", entry->name,
+    return complain(fmt::format("{} does not run as a service; those that do: raft, {}", entry->name,
                                 fmt::join(catalogue::engines(), ", ")));
   std::signal(SIGPIPE, SIG_IGN);
   Service service;

@@ -137,8 +137,10 @@ refuses "which of the members is this one" serve --members 1=127.0.0.1:7101,2=12
 refuses "member 3 is not in the list" serve --id 3 --members 1=127.0.0.1:7101,2=127.0.0.1:7102
 refuses "write ID=HOST:PORT" serve --id 1 --members 127.0.0.1:7101
 refuses "numbered from 1" serve --id 0 --members 0=127.0.0.1:7101
-refuses "has no variant 'odd'" serve --variant odd
-refuses "has no parameter 'speed'" serve --set speed=9
+refuses "has no variant 'odd'" serve --engine central-server --variant odd
+refuses "has no parameter 'speed'" serve --engine central-server --set speed=9
+refuses "raft has no parameters" serve --set speed=9
+refuses "keeps nothing on disk" serve --engine central-server --data "$work/data"
 refuses "cannot read" serve --config "$work/none.toml"
 printf 'engine = "lamport"\nport = 7\n' >"$work/member.toml"
 refuses "member.toml:2: 'port' is not known" serve --config "$work/member.toml"

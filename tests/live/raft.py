@@ -176,6 +176,7 @@ def operators(cluster):
     wait_until(lambda: len({one["HashKV"]["hash"]
                             for one in json.loads(cluster.ctl("endpoint", "hashkv", "-w", "json"))}) == 1,
                10, "equal hashes")
+    cluster.ctl("snapshot", "save", f"{cluster.folder}/saved", at=[1])  # checks the digest
     cluster.ctl("alarm", "list")
     cluster.ctl("defrag")
     with urllib.request.urlopen(f"http://{cluster.endpoint(1)}/health") as answer:
@@ -296,6 +297,22 @@ def killed_all():
         return f"{kept(cluster, writer)} writes"
 
 
+def contention():
+    """Many want one lock while leaders are killed: never two inside, and fences that grow."""
+    with Cluster(3) as cluster:
+        contenders = cluster.contend(10_000, ttl=10)
+        for _ in range(2):
+            cluster.wait_for_entries(len(cluster.fences()) + 20, 60)
+            victim = cluster.leader()
+            cluster.kill(victim)
+            cluster.wait_for_entries(len(cluster.fences()) + 20, 60)
+            cluster.start(victim)
+            wait_until(lambda: cluster.up(victim), 30, "the victim's return")
+        cluster.enough()
+        cluster.finish(contenders, may_fail=cluster.everyone)  # each knows one member only, and that may have died
+        return f"{cluster.check_fences(80)} entries"
+
+
 def waiter_gone():
     """Who stops waiting leaves the line; who vanishes without a lease gives up what it held."""
     with Cluster(1) as cluster:
@@ -318,6 +335,7 @@ TESTS = {
     "etcdctl three members": lambda: everything(3),
     "killed leaders": killed_leaders,
     "killed all": killed_all,
+    "contention": contention,
     "waiter gone": waiter_gone,
 }
 
