@@ -67,7 +67,7 @@ Entry raft() {
       .paper = "Ongaro and Ousterhout, USENIX ATC, 2014",
       .year = 2014,
       .source = "src/protocols/raft/raft.hpp",
-      .worlds = {"sim", "check"},
+      .worlds = {"sim", "check", "live"},
       .cost = "2(N-1) messages per command of the leader, and 3 more if another server proposed it",
       .properties = {"agreement", "integrity", "order", "termination", "election safety", "log matching",
                      "leader completeness", "fresh reads"},
