@@ -43,6 +43,7 @@ class RaftServer final : public Server {
 
   std::expected<void, std::string> begin(boost::asio::io_context& loop, const ServerOptions& options) {
     members_ = ids_of(options.links.members);
+    if (members_.contains({0})) return Error("members are numbered from 1: 0 is nobody");
     auto replica = Replica::open(
         loop,
         {.self = options.links.self,

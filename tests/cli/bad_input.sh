@@ -148,7 +148,8 @@ printf 'secret of all members' >"$work/key"
 chmod 644 "$work/key"
 refuses "chmod 600" serve --key-file "$work/key"
 refuses "needs --listen" serve --discover shop
-refuses "cannot write" serve --trace "$work/none/trace"
+refuses "cannot write" serve --engine central-server --trace "$work/none/trace"
+refuses "raft writes no trace" serve --trace "$work/trace"
 refuses "is no lock" bench live --engines bully
 
 [ "$problems" = 0 ]
