@@ -63,7 +63,7 @@ class RaftServer final : public Server {
     replica_ = std::move(*replica);
     const auto ours = replica_->node().sessions.last.find(options.links.self);
     const std::uint64_t known = ours == replica_->node().sessions.last.end() ? 0 : ours->second.serial;
-    serial_ = std::max(first_serial(), known);
+    before_ = serial_ = std::max(first_serial(), known);
     auto links = live::Links::open(loop, options.links, link_events(), log_);
     if (!links) return Error(links.error());
     links_ = std::move(*links);
@@ -114,7 +114,7 @@ class RaftServer final : public Server {
 
   void tell(const log::Committed& committed) {
     if (!committed.entry) return;
-    const bool mine = committed.entry->client == replica_->node().self && committed.entry->serial > 0;
+    const bool mine = committed.entry->client == replica_->node().self && committed.entry->serial > before_;
     const auto term = replica_->node().log.term_at({committed.index});
     ensure(term.has_value(), "what was just announced is still in the log");
     events_.applied(committed.index, term->value, committed.entry->bytes, mine ? committed.entry->serial : 0);
@@ -140,6 +140,7 @@ class RaftServer final : public Server {
   Events events_;
   live::Log log_;
   NodeSet members_;
+  std::uint64_t before_ = 0;  // greater serials are of this run
   std::uint64_t serial_ = 0;
   std::uint64_t reads_ = 0;
   std::unique_ptr<Replica> replica_;

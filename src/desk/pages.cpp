@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "desk/offer.hpp"
+#include "rpc/metrics_page.hpp"
 
 namespace conclave::desk {
 
@@ -27,45 +28,34 @@ void Desk::offer_pages() {
 }
 
 std::string Desk::metrics() const {
-  std::string out;
-  const auto add = [&](std::string_view type, std::string_view name, std::string_view help,
-                       std::uint64_t value) {
-    out += fmt::format("# HELP conclave_{0} {1}\n# TYPE conclave_{0} {2}\nconclave_{0} {3}\n", name, help,
-                       type, value);
-  };
-  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    add("gauge", name, help, value);
-  };
-  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    add("counter", name, help, value);
-  };
-  gauge("held", "Locks and leaderships that clients of this member have.", lines_.held());
-  gauge("waiting", "Clients of this member that wait for one.", lines_.waiting());
-  gauge("observers", "Clients that observe an election here.", observing_);
-  gauge("leases", "Leases of this member.", leases_.size());
-  gauge("epoch", "Epoch of the membership; grows with every eviction.", epoch_);
-  gauge("peers_up", "Other members that this one hears of.", up_.size());
-  counter("locks_granted_total", "Locks that were granted.", stats_.locks_granted);
-  counter("elections_won_total", "Clients that became leader here.", stats_.elections_won);
-  counter("lost_total", "Locks and leaderships that ended although nobody gave them up.", stats_.lost);
-  counter("leases_granted_total", "Leases that were granted.", stats_.leases_granted);
-  counter("leases_expired_total", "Leases that nobody renewed.", stats_.leases_expired);
-  counter("leases_revoked_total", "Leases that their clients ended.", stats_.leases_revoked);
-  counter("notes_refused_total", "Notes of other members that made no sense.", stats_.notes_refused);
-  counter("turned_away_total", "Requests for which there was no room.", stats_.turned_away);
+  rpc::MetricsPage page;
+  page.gauge("held", "Locks and leaderships that clients of this member have.", lines_.held());
+  page.gauge("waiting", "Clients of this member that wait for one.", lines_.waiting());
+  page.gauge("observers", "Clients that observe an election here.", observing_);
+  page.gauge("leases", "Leases of this member.", leases_.size());
+  page.gauge("epoch", "Epoch of the membership; grows with every eviction.", epoch_);
+  page.gauge("peers_up", "Other members that this one hears of.", up_.size());
+  page.counter("locks_granted_total", "Locks that were granted.", stats_.locks_granted);
+  page.counter("elections_won_total", "Clients that became leader here.", stats_.elections_won);
+  page.counter("lost_total", "Locks and leaderships that ended although nobody gave them up.", stats_.lost);
+  page.counter("leases_granted_total", "Leases that were granted.", stats_.leases_granted);
+  page.counter("leases_expired_total", "Leases that nobody renewed.", stats_.leases_expired);
+  page.counter("leases_revoked_total", "Leases that their clients ended.", stats_.leases_revoked);
+  page.counter("notes_refused_total", "Notes of other members that made no sense.", stats_.notes_refused);
+  page.counter("turned_away_total", "Requests for which there was no room.", stats_.turned_away);
   const rpc::ServerStats rpc = server_.stats();
-  gauge("connections", "Connections that are open.", rpc.connections_open);
-  gauge("calls", "Calls that are under way.", rpc.calls_open);
-  counter("connections_accepted_total", "Connections that were accepted.", rpc.connections_accepted);
-  counter("connections_refused_total", "Connections that were too many.", rpc.connections_refused);
-  counter("calls_total", "Calls that were made.", rpc.calls_started);
-  counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
-  counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
-  counter("bad_requests_total", "What no client should send.", rpc.bad_requests);
-  counter("connections_timed_out_total", "Connections that were silent or stalled.", rpc.timed_out);
-  counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
-  counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
-  return out;
+  page.gauge("connections", "Connections that are open.", rpc.connections_open);
+  page.gauge("calls", "Calls that are under way.", rpc.calls_open);
+  page.counter("connections_accepted_total", "Connections that were accepted.", rpc.connections_accepted);
+  page.counter("connections_refused_total", "Connections that were too many.", rpc.connections_refused);
+  page.counter("calls_total", "Calls that were made.", rpc.calls_started);
+  page.counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
+  page.counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
+  page.counter("bad_requests_total", "What no client should send.", rpc.bad_requests);
+  page.counter("connections_timed_out_total", "Connections that were silent or stalled.", rpc.timed_out);
+  page.counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
+  page.counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
+  return std::move(page.text);
 }
 
 }  // namespace conclave::desk

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "etcd/front.hpp"
+#include "rpc/metrics_page.hpp"
 
 namespace conclave::etcd {
 
@@ -290,56 +291,45 @@ void Front::offer_pages() {
 }
 
 std::string Front::metrics() const {
-  std::string out;
-  const auto add = [&](std::string_view type, std::string_view name, std::string_view help,
-                       std::uint64_t value) {
-    out += fmt::format("# HELP conclave_{0} {1}\n# TYPE conclave_{0} {2}\nconclave_{0} {3}\n", name, help,
-                       type, value);
-  };
-  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    add("gauge", name, help, value);
-  };
-  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    add("counter", name, help, value);
-  };
+  rpc::MetricsPage page;
   const cluster::ServerStatus now = machine_.server().status();
   const MachineStats& stats = machine_.stats();
-  gauge("leads", "1 while this member leads.", now.role == "leader" ? 1 : 0);
-  gauge("has_leader", "1 while this member knows a leader.", now.leader ? 1 : 0);
-  gauge("term", "Raft's term.", now.term);
-  gauge("committed", "Entries of the log that are committed.", now.committed);
-  gauge("last_index", "Entries of the log.", now.last_index);
-  gauge("snapshot_index", "Entries that are in the snapshot.", now.snapshot_index);
-  gauge("revision", "Of the store.", static_cast<std::uint64_t>(machine_.store().revision()));
-  gauge("store_bytes", "What keys and values take.", machine_.store().history().bytes());
-  gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
-  gauge("watch_streams", "Streams of clients that watch here.", watches_.streams());
-  gauge("watchers", "Watchers of this member.", machine_.watches().size());
-  gauge("waiting", "Clients of this member that wait for a lock or an election.", waiters_.size());
-  gauge("observers", "Clients that observe an election here.", observing_);
-  gauge("open_proposals", "Commands of this member that are not committed.", now.open_proposals);
-  gauge("flush_median_us", "What a flush of the disk takes.",
-        static_cast<std::uint64_t>(in_microseconds(now.flush_median)));
-  gauge("flush_worst_us", "What the longest flush took.",
-        static_cast<std::uint64_t>(in_microseconds(now.flush_worst)));
-  counter("flushes_total", "Flushes of the disk.", now.flushes);
-  counter("proposals_total", "Commands that clients of this member gave.", stats.proposals);
-  counter("applied_total", "Commands that were applied here.", stats.applied);
-  counter("reads_total", "Reads that asked the leader.", stats.reads);
-  counter("read_rounds_total", "Questions to the leader that answered them.", stats.read_rounds);
-  counter("timed_out_total", "Commands and reads that took too long.", stats.timed_out);
-  counter("turned_away_total", "Requests for which there was no room.", stats.turned_away);
-  counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
-  counter("restored_total", "Snapshots that were taken over.", stats.restored);
+  page.gauge("leads", "1 while this member leads.", now.role == "leader" ? 1 : 0);
+  page.gauge("has_leader", "1 while this member knows a leader.", now.leader ? 1 : 0);
+  page.gauge("term", "Raft's term.", now.term);
+  page.gauge("committed", "Entries of the log that are committed.", now.committed);
+  page.gauge("last_index", "Entries of the log.", now.last_index);
+  page.gauge("snapshot_index", "Entries that are in the snapshot.", now.snapshot_index);
+  page.gauge("revision", "Of the store.", static_cast<std::uint64_t>(machine_.store().revision()));
+  page.gauge("store_bytes", "What keys and values take.", machine_.store().history().bytes());
+  page.gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
+  page.gauge("watch_streams", "Streams of clients that watch here.", watches_.streams());
+  page.gauge("watchers", "Watchers of this member.", machine_.watches().size());
+  page.gauge("waiting", "Clients of this member that wait for a lock or an election.", waiters_.size());
+  page.gauge("observers", "Clients that observe an election here.", observing_);
+  page.gauge("open_proposals", "Commands of this member that are not committed.", now.open_proposals);
+  page.gauge("flush_median_us", "What a flush of the disk takes.",
+             static_cast<std::uint64_t>(in_microseconds(now.flush_median)));
+  page.gauge("flush_worst_us", "What the longest flush took.",
+             static_cast<std::uint64_t>(in_microseconds(now.flush_worst)));
+  page.counter("flushes_total", "Flushes of the disk.", now.flushes);
+  page.counter("proposals_total", "Commands that clients of this member gave.", stats.proposals);
+  page.counter("applied_total", "Commands that were applied here.", stats.applied);
+  page.counter("reads_total", "Reads that asked the leader.", stats.reads);
+  page.counter("read_rounds_total", "Questions to the leader that answered them.", stats.read_rounds);
+  page.counter("timed_out_total", "Commands and reads that took too long.", stats.timed_out);
+  page.counter("turned_away_total", "Requests for which there was no room.", stats.turned_away);
+  page.counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
+  page.counter("restored_total", "Snapshots that were taken over.", stats.restored);
   const rpc::ServerStats rpc = server_.stats();
-  gauge("connections", "Connections that are open.", rpc.connections_open);
-  gauge("calls", "Calls that are under way.", rpc.calls_open);
-  counter("calls_total", "Calls that were made.", rpc.calls_started);
-  counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
-  counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
-  counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
-  counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
-  return out;
+  page.gauge("connections", "Connections that are open.", rpc.connections_open);
+  page.gauge("calls", "Calls that are under way.", rpc.calls_open);
+  page.counter("calls_total", "Calls that were made.", rpc.calls_started);
+  page.counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
+  page.counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
+  page.counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
+  page.counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
+  return std::move(page.text);
 }
 
 }  // namespace conclave::etcd
