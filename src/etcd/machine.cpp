@@ -139,7 +139,44 @@ void Machine::applied(std::uint64_t index, std::uint64_t term, const Payload& co
   watches_->see(outcome_);
   if (events_.changed) events_.changed(outcome_);
   if (mine != 0) this->answer(mine, std::move(*answer));
+  compare_states();
   consider_snapshot(command.size());
+}
+
+// Where everybody is after the same entry, whenever that is.
+void Machine::compare_states() {
+  if (outcome_.vouch) hear(*outcome_.vouch);
+  if (index_ % options_.vouch_entries != 0) return;
+  const std::uint32_t self = options_.server.links.self.value;
+  const kv::Vouch ours = {self, index_, store_->digest()};
+  agreement_.note(ours.index, ours.digest);
+  later([this, ours] { propose(ours, [](const Outcome&) {}); });
+}
+
+void Machine::hear(const kv::Vouch& vouch) {
+  using Verdict = kv::Agreement::Verdict;
+  const auto say = [&](std::string_view event) {
+    log_(live::LogLevel::error, fmt::format("event={} index={} member={} digest={:016x}", event, vouch.index,
+                                            vouch.member, vouch.digest));
+  };
+  switch (agreement_.hear(vouch, server_->status().voters)) {
+    case Verdict::nothing: return;
+    case Verdict::agreed: stats_.agreed_index = agreement_.agreed(); return;
+    case Verdict::another_differs: return say("state_differs");
+    case Verdict::nobody_knows:
+      say("state_differs");
+      return later([this] {
+        propose(kv::Alarm{options_.server.links.self.value, kv::AlarmKind::corrupt, true},
+                [](const Outcome&) {});
+      });
+    case Verdict::we_differ:
+      say("state_differs");
+      return fail(
+          fmt::format("after entry {} of the log this member's state is not that of the others: its memory "
+                      "or disk is not "
+                      "to be trusted; remove it and add another in its place",
+                      vouch.index));
+  }
 }
 
 // What is numbered lower was not applied and never will be; it came from an earlier run or was told already.
@@ -305,6 +342,7 @@ void Machine::restored(std::uint64_t index, const Payload& state) {
   auto store = reader.finish();
   if (!store) return fail("the snapshot cannot be read: " + std::string(kv::describe(store.error())));
   renew_store(std::move(*store));
+  agreement_.forget();
   ++stats_.restored;
   index_ = snapshot_index_ = index;
   bytes_since_ = 0;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cluster/server.hpp"
+#include "kv/agreement.hpp"
 #include "kv/lines.hpp"
 #include "kv/snapshot.hpp"
 #include "kv/store.hpp"
@@ -42,6 +43,7 @@ struct MachineOptions {
   std::uint64_t snapshot_entries = 10'000;              // since the last snapshot
   std::size_t snapshot_bytes = 64u << 20;               // … or so many bytes of them
   std::size_t snapshot_piece = std::size_t{256} << 10;  // written in one turn of the loop
+  std::uint64_t vouch_entries = 4096;                   // after every so many, members compare their states
 };
 
 struct MachineEvents {
@@ -61,6 +63,7 @@ struct MachineStats {
   std::uint64_t read_rounds = 0;  // of Raft; many reads share one
   std::uint64_t snapshots = 0;
   std::uint64_t restored = 0;
+  std::uint64_t agreed_index = 0;  // after this entry, a majority had the state that we had
 };
 
 class Machine {
@@ -143,6 +146,8 @@ class Machine {
   void look_at_quota();
   void look_at_deadlines();
   void expire(std::vector<Reader>& readers, Clock::time_point now);
+  void compare_states();
+  void hear(const kv::Vouch& vouch);
   void consider_snapshot(std::size_t bytes);
   void plan_snapshot();
   void begin_snapshot();
@@ -164,6 +169,7 @@ class Machine {
   std::unique_ptr<kv::Watches> watches_;
   std::unique_ptr<kv::Lines> lines_;
   kv::Outcome outcome_;
+  kv::Agreement agreement_;
 
   std::deque<Proposal> proposals_;  // by serial
   std::size_t proposed_bytes_ = 0;

@@ -1,9 +1,11 @@
 #include "etcd/machine.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <concepts>
 #include <filesystem>
+#include <map>
 
 #include "live/children.hpp"
 
@@ -169,6 +171,51 @@ TEST_F(Machines, SaysAfterAWhileThatNobodyKnows) {
   machine->read([&](const rpc::Status& status) { read = status; });
   until([&] { return read.has_value(); });
   EXPECT_EQ(*read, timed_out);
+}
+
+TEST_F(Machines, ComparesItsStateWithTheOthersAndStopsIfItIsTheOneThatDiffers) {
+  options.vouch_entries = 8;
+  const auto ports = live::free_ports(3).value();
+  options.server.links.members.clear();
+  for (std::uint32_t id : {1u, 2u, 3u})
+    options.server.links.members.push_back({{id}, "127.0.0.1", ports[id - 1]});
+  std::map<std::uint32_t, std::unique_ptr<Machine>> all;
+  std::map<std::uint32_t, std::string> failures;
+  for (std::uint32_t id : {1u, 2u, 3u}) {
+    MachineOptions own = options;
+    own.server.links.self = {id};
+    own.server.data = folder + "/data" + std::to_string(id);
+    auto opened = Machine::open(
+        loop, own, [&failures, id](const std::string& why) { failures[id] = why; },
+        [](live::LogLevel, std::string_view) {});
+    ASSERT_TRUE(opened) << opened.error();
+    all[id] = std::move(*opened);
+    all[id]->listen({.changed = {}, .restored = {}});
+  }
+  const auto write = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      bool done = false;
+      all[1]->propose(kv::Put{.key = "a"}, [&](const Machine::Outcome&) { done = true; });
+      until([&] { return done; });
+    }
+  };
+  write(20);
+  until([&] {
+    return std::ranges::all_of(all, [](auto& one) { return one.second->stats().agreed_index >= 16; });
+  });
+  EXPECT_TRUE(failures.empty());
+  // Something that is in no log: what a fault of its memory would look like.
+  std::vector<kv::Event> events;
+  const_cast<kv::History&>(all[2]->store().history()).put("stray", "", 0, events);
+  write(20);
+  until([&] { return !failures.empty(); });
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_THAT(failures[2], testing::HasSubstr("is not that of the others"));
+  const auto before = all[1]->stats().agreed_index;
+  write(20);
+  until([&] { return all[1]->stats().agreed_index > before && all[3]->stats().agreed_index > before; });
+  EXPECT_EQ(failures.size(), 1u);
+  all.clear();
 }
 
 }  // namespace

@@ -321,6 +321,8 @@ std::string Front::metrics() const {
   page.counter("turned_away_total", "Requests for which there was no room.", stats.turned_away);
   page.counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
   page.counter("restored_total", "Snapshots that were taken over.", stats.restored);
+  page.gauge("agreed_index", "After this entry a majority had the state that this member had.",
+             stats.agreed_index);
   const rpc::ServerStats rpc = server_.stats();
   page.gauge("connections", "Connections that are open.", rpc.connections_open);
   page.gauge("calls", "Calls that are under way.", rpc.calls_open);

@@ -1,5 +1,6 @@
 // What comes of a command: the answer for whoever asked, and what everybody else should know.
 #pragma once
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -63,10 +64,12 @@ struct Answer {
 struct Outcome {
   std::vector<Event> events = {};
   std::vector<LeaseId> ended = {};  // by themselves or by order
+  std::optional<Vouch> vouch = {};
 
   void clear() {
     events.clear();
     ended.clear();
+    vouch.reset();
   }
 };
 

@@ -44,6 +44,7 @@ Verdict check_one(const Compact&) { return {}; }
 Verdict check_one(const LeaseRevoke&) { return {}; }
 Verdict check_one(const Tick&) { return {}; }
 Verdict check_one(const Alarm&) { return {}; }
+Verdict check_one(const Vouch&) { return {}; }
 
 // What a list of operations may write, to find out whether two of them would write one key: in one revision a
 // key changes once.

@@ -117,8 +117,15 @@ struct Alarm {
   bool raised = false;
 };
 
+// What a member's digest was when it had applied this entry. Changes nothing: kv/agreement.hpp compares them.
+struct Vouch {
+  std::uint32_t member = 0;
+  std::uint64_t index = 0;
+  Digest digest = 0;
+};
+
 using Command = std::variant<Put, DeleteRange, Txn, Compact, LeaseGrant, LeaseRevoke, LeaseRenew, Tick, Lock,
-                             Campaign, Alarm>;
+                             Campaign, Alarm, Vouch>;
 
 enum class Error : std::uint8_t {
   key_not_provided,

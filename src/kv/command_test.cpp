@@ -39,7 +39,8 @@ TEST(Command, ComesBackFromItsBytes) {
                               Tick{3, 100},
                               Lock{"name", 5},
                               Campaign{"name", 5, "me"},
-                              Alarm{1, AlarmKind::corrupt, true}};
+                              Alarm{1, AlarmKind::corrupt, true},
+                              Vouch{2, 1000, 77}};
   for (std::size_t i = 0; i < std::size(commands); ++i) {
     EXPECT_EQ(commands[i].index(), i) << "every command, in their order";
     const Bytes bytes = encode(commands[i]);

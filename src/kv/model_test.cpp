@@ -46,7 +46,7 @@ class CommandMaker {
  public:
   Command make(Choices choices, const Store& store, std::uint64_t term) {
     const Revision now = store.revision();
-    switch (choices.below(16)) {
+    switch (choices.below(17)) {
       case 0:
       case 1:
       case 2:
@@ -62,6 +62,7 @@ class CommandMaker {
       case 12: return Tick{choices.rarely() ? term + 1 : term, choices.below(40) * 100};
       case 13: return Lock{name(choices), lease(choices)};
       case 14: return Campaign{name(choices), lease(choices), value(choices)};
+      case 15: return Vouch{1, choices.below(9), choices.below(9)};
       default:
         return Alarm{choices.below(2), static_cast<AlarmKind>(choices.below(3)), choices.below(4) == 3};
     }
@@ -448,6 +449,7 @@ class Model {
       if (other.starts_with(line) && (!first || kv.create < first->create)) first = &kv;
     return key + " fence " + std::to_string(work_.at(key).create) + (first->key == key ? " first" : " waits");
   }
+  std::string run(const Vouch&) { return "done"; }
   std::string run(const Alarm& alarm) {
     if (alarm.kind == AlarmKind::none) return "done";
     if (alarm.raised) alarms.insert({alarm.member, alarm.kind});

@@ -231,6 +231,11 @@ Store::Result Store::run(const Alarm& alarm) {
   return Done{};
 }
 
+Store::Result Store::run(const Vouch& vouch) {
+  outcome_->vouch = vouch;
+  return Done{};
+}
+
 RecordRef Store::oldest(const KeyRange& range) const {
   const Key* key = history_.keys().oldest(range);
   return RecordRef(key ? key->newest : nullptr);

@@ -67,6 +67,7 @@ class Store {
   Result run(const Lock& lock);
   Result run(const Campaign& campaign);
   Result run(const Alarm& alarm);
+  Result run(const Vouch& vouch);
 
   bool is_refused_by_alarms(const Command& command, Error& error) const;
   std::optional<Error> problem_of(const Put& put) const;
