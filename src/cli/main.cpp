@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   add_bench(app, action);
   add_serve(app, action);
   add_status(app, action);
+  add_history(app, action);
   add_evict(app, action);
   add_lock(app, action, command);
   add_elect(app, action, command);

@@ -21,6 +21,7 @@ void add_bench(CLI::App& app, Action& action);
 void add_bench_raft(CLI::App& bench, Action& action);  // one of its measurements
 void add_serve(CLI::App& app, Action& action);
 void add_status(CLI::App& app, Action& action);
+void add_history(CLI::App& app, Action& action);
 void add_evict(CLI::App& app, Action& action);
 // `command` is what stands after "--" on the command line.
 void add_lock(CLI::App& app, Action& action, const std::vector<std::string>& command);

@@ -10,6 +10,7 @@ declare -A may_include=(
   [trace]="core"
   [graph]="core"
   [plot]=""
+  [linear]="core"
   [causality]="core trace"
   [sim]="core trace"
   [check]="core trace"
@@ -23,7 +24,7 @@ declare -A may_include=(
   [catalogue]="core protocols trace sim check graph causality live"
   [accept]="core protocols trace sim check graph causality catalogue"
   [scenario]="core protocols trace sim check catalogue"
-  [cli]="core trace sim check graph plot causality live rpc client desk cluster etcd catalogue accept scenario"
+  [cli]="core trace sim check graph plot linear causality live rpc client desk cluster etcd catalogue accept scenario"
 )
 # Clocks, threads, files and randomness stay out of what must be a pure function of its inputs.
 impure='chrono|ctime|thread|mutex|atomic|future|random|fstream|iostream|cstdio|unordered_map|unordered_set'
