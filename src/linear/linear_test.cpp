@@ -236,7 +236,10 @@ std::optional<Store> right(Store store, const Operation& operation) {
     if (operation.returned && operation.swapped != matches) return std::nullopt;
     if (!matches) return store;
   }
-  if (operation.kind == Kind::erase && !store.value) return store;
+  if (operation.kind == Kind::erase && !store.value) {
+    const bool says_so = operation.found && !*operation.found;
+    return operation.revision && !says_so ? std::nullopt : std::optional(store);
+  }
   store.value = operation.kind == Kind::erase ? Value() : Value(operation.value);
   store.known = operation.revision.has_value();
   if (!operation.revision) return store;
@@ -280,8 +283,9 @@ Operation any_operation(Draw& draw, bool with_revisions) {
   operation.returned = from + static_cast<Time>(draw.below(8));
   if (operation.kind == Kind::get || draw.below(4) == 0) operation.found = small_value(draw);
   operation.swapped = operation.kind == Kind::swap && draw.below(2) == 0;
+  const bool nothing = operation.found && !*operation.found;
   const bool writes =
-      operation.kind == Kind::put || operation.swapped || (operation.kind == Kind::get && *operation.found);
+      operation.kind == Kind::put || operation.swapped || (operation.kind != Kind::swap && !nothing);
   if (with_revisions && writes && draw.below(2) == 0) operation.revision = 1 + draw.below(6);
   return operation;
 }

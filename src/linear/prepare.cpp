@@ -81,8 +81,12 @@ class Witnesses {
   std::vector<std::size_t> writer_;
 };
 
-// A refusal that does not say what was there is explained by anything else.
-bool explained_by_anything(const Prepared& operation) { return operation.refused && !operation.found; }
+// A refusal that does not say what was there is explained by anything else; a delete that deleted, by
+// anything.
+bool explained_by_anything(const Prepared& operation) {
+  const bool erased = operation.kind == Kind::erase && operation.revision != 0;
+  return !operation.found && (operation.refused || erased);
+}
 
 void drop_the_unseen(std::vector<Prepared>& operations, const Witnesses& witnesses, std::size_t values) {
   const bool anything_helps = std::ranges::any_of(operations, explained_by_anything);

@@ -37,8 +37,9 @@ class Parts {
     while (!open.empty()) {
       const Operation& operation = history_[open.back()];
       open.pop_back();
-      if (operation.kind == Kind::swap && !operation.swapped && operation.returned && !operation.found)
-        add(all_writers_);
+      const bool refused = operation.kind == Kind::swap && operation.returned && !operation.swapped;
+      const bool erased = operation.kind == Kind::erase && operation.revision;
+      if (!operation.found && (refused || erased)) add(all_writers_);
       const Value* const needed = operation.found                ? &*operation.found
                                   : operation.kind == Kind::swap ? &operation.wanted
                                                                  : nullptr;
@@ -95,7 +96,10 @@ class Shrinking {
     for (std::size_t place = 0; place < less.size(); ++place) {
       Operation& operation = less[place];
       const bool refused = operation.kind == Kind::swap && !operation.swapped;
-      if (operation.kind != Kind::get && !refused && place != misfit_) operation.found.reset();
+      if (operation.kind == Kind::get || refused || place == misfit_) continue;
+      operation.found.reset();
+      // That it deleted something at all says what was there, too.
+      if (operation.kind == Kind::erase) operation.revision.reset();
     }
     if (broken(less, part_)) all_ = std::move(less);
   }
