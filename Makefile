@@ -1,5 +1,5 @@
 # Everything a person does here, in a word each. `make run` and `make test` need nothing installed before.
-.PHONY: help run test build dev deps check-all asan tsan soak fuzz bench format clean
+.PHONY: help run test build dev deps check-all asan tsan soak chaos fuzz bench format clean
 .DEFAULT_GOAL := help
 JOBS := $(shell nproc)
 QUIET := scripts/quietly.sh
@@ -12,6 +12,7 @@ help:
 	@echo "make asan     every test but the twins under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, and more"
+	@echo "make chaos    Raft clusters of real processes under faults, judged by what their clients were told (minutes)"
 	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
 	@echo "make bench    simulator, elections, locks, links and the checker against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
@@ -60,6 +61,16 @@ tsan:
 
 soak: build
 	@scripts/soak.sh
+
+# docs/chaos.md. SEED=7 repeats a schedule of faults.
+CHAOS = tests/chaos/chaos.py build/release/conclave build/release/contender build/release/link_proxy build/release/chaos_load
+chaos: build
+	@scripts/deps.sh test
+	@$(QUIET) "Configuring the tests" cmake --preset release
+	@$(QUIET) "Building the clients" cmake --build build/release --target contender link_proxy chaos_load -j $(JOBS)
+	@$(CHAOS) --members 3 --seconds 90 $(if $(SEED),--seed $(SEED))
+	@$(CHAOS) --members 5 --seconds 90 $(if $(SEED),--seed $(SEED))
+	@$(CHAOS) --prove $(if $(SEED),--seed $(SEED))
 
 fuzz:
 	@scripts/deps.sh fuzz

@@ -14,9 +14,9 @@ import subprocess
 import sys
 import time
 
-from harness import CONCLAVE, Group, Skipped, free_ports, run_tests, wait_until
+from harness import CONCLAVE, Group, ProxiedGroup, Skipped, run_tests, wait_until
 
-PROXY, CLOCK_STEP = sys.argv[3], sys.argv[4]
+CLOCK_STEP = sys.argv[4]
 LONG = "--long" in sys.argv
 SEED = int(sys.argv[sys.argv.index("--seed") + 1]) if "--seed" in sys.argv else random.SystemRandom().randrange(10**6)
 
@@ -55,33 +55,6 @@ def ended(group, process, patience):
 
 
 # ---- links
-
-class ProxiedGroup(Group):
-    """Every link goes through a proxy; route 12 is that between members 1 and 2, which 1 dials."""
-
-    def __init__(self, engine, size, *flags):
-        super().__init__(engine, size, *flags)
-        routes = []
-        for i in self.everyone:
-            via = []
-            for j in range(i + 1, size + 1):
-                port = free_ports(1)[0]
-                routes.append(f"{i}{j}={port}:{self.peer_ports[j]}")
-                via.append(f"{j}=127.0.0.1:{port}")
-            if via:
-                self.own_flags[i] = ["--via", ",".join(via)]
-        self.proxy = subprocess.Popen([PROXY, *routes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __exit__(self, *why):
-        self.proxy.kill()
-        self.proxy.wait()
-        super().__exit__(*why)
-
-    def tell(self, command):
-        self.proxy.stdin.write(command + "\n")
-        self.proxy.stdin.flush()
-        return int(self.proxy.stdout.readline())
-
 
 def cut_both_ways(group):
     group.tell("cut 12 both")

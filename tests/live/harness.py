@@ -191,6 +191,34 @@ class Group:
         return len(fences)
 
 
+class ProxiedGroup(Group):
+    """Every link goes through a proxy, the third argument of the script; route 12 is that between members 1 and 2,
+    which 1 dials."""
+
+    def __init__(self, engine, size, *flags):
+        super().__init__(engine, size, *flags)
+        routes = []
+        for i in self.everyone:
+            via = []
+            for j in range(i + 1, size + 1):
+                port = free_ports(1)[0]
+                routes.append(f"{i}{j}={port}:{self.peer_ports[j]}")
+                via.append(f"{j}=127.0.0.1:{port}")
+            if via:
+                self.own_flags[i] = ["--via", ",".join(via)]
+        self.proxy = subprocess.Popen([sys.argv[3], *routes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __exit__(self, *why):
+        self.proxy.kill()
+        self.proxy.wait()
+        super().__exit__(*why)
+
+    def tell(self, command):
+        self.proxy.stdin.write(command + "\n")
+        self.proxy.stdin.flush()
+        return int(self.proxy.stdout.readline())
+
+
 def _run_one(name, test):
     began = time.monotonic()
 

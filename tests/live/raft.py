@@ -19,7 +19,7 @@ class Cluster(Group):
         super().__init__("raft", size)
         clients = ",".join(f"{i}={self.endpoint(i)}" for i in self.everyone)
         for i in self.everyone:
-            self.own_flags[i] = ["--data", f"{self.folder}/data{i}", "--clients", clients]
+            self.own_flags[i] += ["--data", f"{self.folder}/data{i}", "--clients", clients]
 
     def __enter__(self):
         try:
