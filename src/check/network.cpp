@@ -288,6 +288,7 @@ class Network::Expansion {
         state_(state),
         asleep_(sleep.labels),
         only_(sleep.only),
+        labelled_(net.labels_fit_ && !sleep.never),
         worker_(worker),
         out_(out),
         spent_(net.spent(state)),
@@ -392,7 +393,7 @@ class Network::Expansion {
   // Sleeping labels. A step of one node is independent of those of the others, unless the judge hears both.
   std::uint64_t labels_of(std::uint32_t i) const { return ((std::uint64_t{2} << n_) - 1) << (i * (n_ + 1)); }
   std::uint8_t label(std::uint32_t i, std::uint32_t which) const {
-    return net_.labels_fit_ ? static_cast<std::uint8_t>(i * (n_ + 1) + which) : Move::no_label;
+    return labelled_ ? static_cast<std::uint8_t>(i * (n_ + 1) + which) : Move::no_label;
   }
   bool sleeps(std::uint8_t label) const {
     if (label == Move::no_label) return only_ != 0;
@@ -405,6 +406,7 @@ class Network::Expansion {
     if (!heard) unheard_ |= std::uint64_t{1} << label;
   }
   std::uint64_t asleep_after(std::uint32_t i, const Step& outcome) const {
+    if (!labelled_) return 0;
     std::uint64_t still = outcome.happening != 0 ? unheard_ : asleep_ | explored_;
     if (!rules_.fifo) {
       for (const Parcel posted : outcome.posted())
@@ -414,7 +416,7 @@ class Network::Expansion {
   }
   void emit(const Move& move, std::uint64_t asleep) {
     if (rules_.symmetry) return emit_canonical(move);
-    out_.add(worker_.state.data(), print_, move, net_.labels_fit_ ? asleep : 0);
+    out_.add(worker_.state.data(), print_, move, asleep);
   }
 
   // Of all the states that differ from this one in names only, the one with the least fingerprint.
@@ -474,6 +476,7 @@ class Network::Expansion {
   }
 
   void deliver(std::uint32_t i, const InboxFacts& inbox) {
+    if (!labelled_ && phase_.cut() == 0 && only_ == 0) return deliver_all(i, inbox);
     std::uint8_t open = Move::no_label;
     bool heard = false;
     for (const Option& option : inbox.options()) {
@@ -497,6 +500,16 @@ class Network::Expansion {
       act(i, outcome, option.rest, move);
     }
     close(open, heard);
+  }
+
+  // The same when nothing sleeps and no link is cut.
+  void deliver_all(std::uint32_t i, const InboxFacts& inbox) {
+    for (const Option& option : inbox.options()) {
+      const Move move = {Move::Kind::deliver, static_cast<std::uint8_t>(i), Move::no_label, false,
+                         option.letter};
+      progress_ = true;
+      act(i, net_.step(worker_, state_[i], *selves_[i], Input::deliver, option.letter), option.rest, move);
+    }
   }
 
   // What most steps are: a process changes, takes a letter or not, posts some, and perhaps the judge hears of
@@ -773,6 +786,7 @@ class Network::Expansion {
   const Id* state_;
   std::uint64_t asleep_;
   std::uint64_t only_;
+  const bool labelled_;
   Worker& worker_;
   Successors& out_;
   Spent spent_;

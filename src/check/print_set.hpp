@@ -46,7 +46,12 @@ class PrintSet {
     static constexpr unsigned room = 5;
     std::uint64_t lows[room];
     std::uint32_t highs[room];
-    void put_number(unsigned, std::uint32_t) {}
+    std::uint32_t count;
+    unsigned used() const { return count; }
+    void add(const Print& print, std::uint32_t) {
+      lows[count] = print.low;
+      highs[count++] = print.high;
+    }
     std::uint32_t number(unsigned) const { return 0; }
   };
   struct alignas(64) Numbered {
@@ -54,7 +59,18 @@ class PrintSet {
     std::uint64_t lows[room];
     std::uint32_t highs[room];
     std::uint32_t numbers[room];
-    void put_number(unsigned i, std::uint32_t number) { numbers[i] = number; }
+    // Nothing to guess for the processor: how full a line is is a matter of chance.
+    unsigned used() const {
+      unsigned sum = 0;
+      for (const std::uint64_t low : lows) sum += low != 0;
+      return sum;
+    }
+    void add(const Print& print, std::uint32_t number) {
+      const unsigned i = used();
+      lows[i] = print.low;
+      highs[i] = print.high;
+      numbers[i] = number;
+    }
     std::uint32_t number(unsigned i) const { return numbers[i]; }
   };
   static constexpr std::uint64_t line_bytes = 64;
@@ -73,26 +89,18 @@ class PrintSet {
   Line& at(std::uint64_t index) const {
     return *reinterpret_cast<Line*>(line(index));
   }
-  template <class Line>
-  static void put(Line& line, unsigned i, const Print& print, std::uint32_t number) {
-    line.lows[i] = print.low;
-    line.highs[i] = print.high;
-    line.put_number(i, number);
-  }
 
   template <class Line>
   std::pair<std::uint32_t, bool> insert(const Print& print, std::uint32_t number) {
     for (std::uint64_t index = home(print.low);;) {
       Line& line = at<Line>(index);
-      // Nothing to guess for the processor: where in the line a search ends is a matter of chance.
-      unsigned same = 0, used = 0;
-      for (unsigned i = 0; i < Line::room; ++i) {
+      // Nothing to guess here either: where in the line a search ends.
+      unsigned same = 0;
+      for (unsigned i = 0; i < Line::room; ++i)
         same |= static_cast<unsigned>((line.lows[i] == print.low) & (line.highs[i] == print.high)) << i;
-        used += line.lows[i] != 0;
-      }
       if (same != 0) return {line.number(static_cast<unsigned>(std::countr_zero(same))), false};
-      if (used < Line::room) {
-        put(line, used, print, number);
+      if (line.used() < Line::room) {
+        line.add(print, number);
         if (++used_ > full_) [[unlikely]]
           grow<Line>();
         return {number, true};
@@ -111,7 +119,7 @@ class PrintSet {
     for (std::uint64_t index = before; index-- > 0;) {
       const Line old = at<Line>(index);
       at<Line>(index) = {};
-      for (unsigned i = 0; i < Line::room && old.lows[i] != 0; ++i) {
+      for (unsigned i = 0, used = old.used(); i < used; ++i) {
         const Print print = {old.lows[i], old.highs[i]};
         if (!put_behind<Line>(index, print, old.number(i))) late.emplace_back(print, old.number(i));
       }
@@ -123,10 +131,8 @@ class PrintSet {
   bool put_behind(std::uint64_t first, const Print& print, std::uint32_t number) {
     for (std::uint64_t index = home(print.low); index >= first && index < lines_; ++index) {
       Line& line = at<Line>(index);
-      unsigned used = 0;
-      for (unsigned i = 0; i < Line::room; ++i) used += line.lows[i] != 0;
-      if (used == Line::room) continue;
-      put(line, used, print, number);
+      if (line.used() == Line::room) continue;
+      line.add(print, number);
       return true;
     }
     return false;

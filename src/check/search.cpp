@@ -53,12 +53,14 @@ class Records {
       grow(words);
     std::uint32_t* record = data_.get() + size_;
     size_ += words;
+    ++count_;
     return record;
   }
+  std::uint32_t count() const { return count_; }
   std::uint32_t* data() { return data_.get(); }
   const std::uint32_t* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
-  void clear() { size_ = 0; }
+  void clear() { size_ = count_ = 0; }
   std::uint64_t bytes() const { return room_ * sizeof(std::uint32_t); }
 
  private:
@@ -72,6 +74,7 @@ class Records {
   std::unique_ptr<std::uint32_t[]> data_;
   std::size_t size_ = 0;
   std::size_t room_ = 0;
+  std::uint32_t count_ = 0;
 };
 
 // No two have a line of the cache in common, because different workers write to them.
@@ -177,9 +180,8 @@ class Searcher {
         if (last == print) return;
         last = print;
       }
-      const std::size_t index = hand_.records.size() / search_.stride_;
       hand_.finds[print.high >> (64 - shard_bits)].push_back(
-          {print.low, static_cast<std::uint32_t>(print.high), static_cast<std::uint32_t>(index)});
+          {print.low, static_cast<std::uint32_t>(print.high), hand_.records.count()});
       std::uint32_t* record = hand_.records.add(search_.stride_);
       for (std::uint32_t i = 0; i < search_.width_; ++i) record[i] = state[i];
       record += search_.width_;
@@ -319,7 +321,7 @@ class Searcher {
       at += count;
     }
     Hand& hand = hands_[worker];
-    hand.fates.assign(hand.records.size() / stride_, nobody);
+    hand.fates.assign(hand.records.count(), nobody);
   }
 
   void expand(unsigned worker, Sorter& sorter, const Chunk& chunk, std::uint32_t entry) {
@@ -332,7 +334,7 @@ class Searcher {
     }
     const std::uint64_t only = reduce_ ? chunk.only[entry] : 0;
     sorter.begin(number);
-    const Sleep sleep = {reduce_ ? shards_[shard_of(number)].asleep[place_of(number)] : 0, only};
+    const Sleep sleep = {reduce_ ? shards_[shard_of(number)].asleep[place_of(number)] : 0, only, !reduce_};
     const Look look = space_.expand(state, sleep, worker, sorter);
     if (only != 0) return;
     if (look.content) hand.content = true;

@@ -60,6 +60,7 @@ class Successors {
 struct Sleep {
   std::uint64_t labels = 0;  // lead only where others have led already
   std::uint64_t only = 0;    // if not 0: these are made up for, and nothing else is tried
+  bool never = false;        // nobody asks for labels, nor for what sleeps
 };
 
 // What is to be said about one state, beside its successors.
