@@ -76,11 +76,16 @@ struct Durable {
     }
     if (write.tail) take(std::move(*write.tail));
   }
+  // What stands before the entries. After the last write it is.
+  bool known() const { return log.base.index == Index{} || log.base.term != Term{}; }
 
  private:
   // Where older writes are gone because a snapshot has replaced what they said, the oldest that is left may
-  // begin with entries that the snapshot has replaced too.
+  // begin with entries that the snapshot has replaced too; or, where the snapshot is to follow, with entries
+  // whose predecessors nobody knows.
   void take(Write::Tail tail) {
+    const bool begins_before = !known() && tail.previous < log.base.index;
+    if (tail.previous > log.last_index() || begins_before) log = {.base = {{}, tail.previous}};
     const Index from = std::max(tail.previous, log.base.index);
     const std::uint64_t replaced = from.value - tail.previous.value;
     if (replaced > tail.entries.size()) return;

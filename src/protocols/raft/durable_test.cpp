@@ -44,5 +44,38 @@ TEST(RaftDurable, WhatIsLeftOfOlderWritesMayBeginBeforeTheSnapshotEnds) {
   EXPECT_EQ(disk.log.last(), at(2, 5)) << "all of that has been replaced";
 }
 
+TEST(RaftDurable, WhatIsLeftMayBeginBeforeTheSnapshotThatReplacedTheRest) {
+  // A segment of the log that began before there was a snapshot; those before it are gone.
+  Durable disk;
+  disk.take({.ballot = Ballot{{1}, NodeId{3}}});
+  disk.take({.tail = Write::Tail{{7}, {entry(1), entry(1)}}});
+  EXPECT_FALSE(disk.known());
+  disk.take({.tail = Write::Tail{{9}, {entry(1), entry(1)}}});
+  disk.take({.snapshot = Snapshot{.last = at(1, 10)}, .base = at(1, 8)});
+  EXPECT_TRUE(disk.known());
+  EXPECT_EQ(disk.log.base, at(1, 8));
+  EXPECT_EQ(disk.log.last(), at(1, 11));
+}
+
+TEST(RaftDurable, WhatIsLeftMayBeginWithAnEarlierSnapshotThanTheRest) {
+  Durable disk;
+  disk.take({.snapshot = Snapshot{.last = at(1, 4)}, .base = at(1, 2)});
+  disk.take({.tail = Write::Tail{{7}, {entry(1), entry(1)}}});
+  disk.take({.snapshot = Snapshot{.last = at(1, 9)}, .base = at(1, 8)});
+  EXPECT_EQ(disk.log.base, at(1, 8));
+  EXPECT_EQ(disk.log.last(), at(1, 9));
+}
+
+TEST(RaftDurable, EntriesThatGaveWayBeforeTheSnapshotAreNotBroughtBack) {
+  Durable disk;
+  disk.take({.tail = Write::Tail{{7}, {entry(1), entry(1), entry(1)}}});
+  disk.take({.tail = Write::Tail{{5}, {entry(2)}}});  // another leader's, and shorter
+  EXPECT_EQ(disk.log.last(), at(2, 6));
+  disk.take({.tail = Write::Tail{{6}, {entry(2), entry(2), entry(2)}}});
+  disk.take({.snapshot = Snapshot{.last = at(2, 9)}, .base = at(2, 8)});
+  EXPECT_EQ(disk.log.last(), at(2, 9));
+  EXPECT_TRUE(disk.known());
+}
+
 }  // namespace
 }  // namespace conclave::raft

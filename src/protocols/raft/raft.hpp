@@ -193,6 +193,7 @@ struct Raft {
 
   // How far the log is committed, the next leader will tell.
   static Raft recover(NodeId self, const NodeSet& all, const Setup& setup, const Durable& durable, Out& out) {
+    ensure(durable.known(), "a snapshot has what the log no longer has");
     Raft node = start(self, all, setup, out);
     node.ballot = durable.ballot;
     node.log = durable.log;
