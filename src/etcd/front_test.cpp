@@ -190,6 +190,24 @@ TEST_F(Fronts, ALockWithoutALeaseLivesAsLongAsItsConnection) {
   EXPECT_GT(second->response.header().revision(), first->response.header().revision());
 }
 
+TEST_F(Fronts, TheCommitThatReleasesALockGivesItToTheNext) {
+  auto other = open_channel();
+  const auto holds = lock(*channel, "door");
+  until([&] { return holds->over; });
+  const auto waits = lock(*other, "door");
+  until([&] { return machine->lines().size() == 1; });
+  v3lockpb::UnlockRequest request;
+  request.set_key(holds->response.key());
+  const auto unlocked = begin<v3lockpb::UnlockResponse>(*channel, "/v3lockpb.Lock/Unlock", request);
+  until([&] {
+    // There is no moment at which the lock is free and somebody waits for it.
+    const bool released = machine->store().history().keys().count({"door/", "door0"}) == 1;
+    EXPECT_EQ(machine->lines().size(), released ? 0u : 1u);
+    return unlocked->over && waits->over;
+  });
+  EXPECT_TRUE(waits->status.ok()) << waits->status.message;
+}
+
 TEST_F(Fronts, WhoStopsWaitingLeavesTheLine) {
   auto other = open_channel();
   const auto holds = lock(*channel, "door");

@@ -313,6 +313,38 @@ def contention():
         return f"{cluster.check_fences(80)} entries"
 
 
+def lock_held_through_leaders():
+    """`conclave lock` goes on while leaders are killed; who waits gets the lock when it is given back, and not before."""
+    with Cluster(3) as cluster:
+        everywhere = ",".join(cluster.endpoint(i) for i in cluster.everyone)
+
+        def lock(script):
+            return subprocess.Popen([CONCLAVE, "lock", "door", "--ttl", "3", "--endpoints", everywhere, "--", "sh", "-c",
+                                     script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = f"{cluster.folder}/done"
+        holder = lock(f"echo $CONCLAVE_FENCE; while [ ! -e {done} ]; do sleep 0.05; done; echo kept")
+        fence = int(holder.stdout.readline())
+        waiter = lock("echo $CONCLAVE_FENCE")
+        began = time.monotonic()
+        for kills in range(3):
+            wait_until(cluster.leader, 20, "an election")
+            victim = cluster.leader()
+            cluster.kill(victim)
+            time.sleep(1.5)  # all three take longer than the lease lasts without being renewed
+            cluster.start(victim)
+            wait_until(lambda: cluster.up(victim), 30, "the victim's return")
+        held = time.monotonic() - began
+        assert held > 4, f"leaders were killed for {held:.1f} s only"
+        assert holder.poll() is None, f"the lock was lost: {holder.communicate()}"
+        assert waiter.poll() is None, "two have the lock"
+        open(done, "w").close()
+        out, err = holder.communicate(timeout=20)
+        assert holder.returncode == 0 and "kept" in out, (holder.returncode, out, err)
+        out, err = waiter.communicate(timeout=20)
+        assert waiter.returncode == 0 and int(out) > fence, (waiter.returncode, out, err, fence)
+        return f"held for {held:.1f} s under {kills + 1} dead leaders; fences {fence}, {int(out)}"
+
+
 def waiter_gone():
     """Who stops waiting leaves the line; who vanishes without a lease gives up what it held."""
     with Cluster(1) as cluster:
@@ -336,6 +368,7 @@ TESTS = {
     "killed leaders": killed_leaders,
     "killed all": killed_all,
     "contention": contention,
+    "lock held through leaders": lock_held_through_leaders,
     "waiter gone": waiter_gone,
 }
 
