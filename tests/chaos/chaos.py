@@ -45,6 +45,7 @@ class Arena(Cluster, ProxiedGroup):
 
     def __init__(self, size):
         super().__init__(size)
+        self.heard = {i: 0 for i in self.everyone}  # of their logs
         self.small_disk = f"{self.folder}/data{size}"
         os.mkdir(self.small_disk)
         mounted = os.geteuid() == 0 and subprocess.run(
@@ -67,11 +68,11 @@ class Arena(Cluster, ProxiedGroup):
     def alive(self):
         return [i for i in self.everyone if self.processes[i].poll() is None]
 
-    def ask(self, i):
-        """What a member says of the cluster; none: it does not answer in time."""
-        request = urllib.request.Request(f"http://{self.endpoint(i)}/v3/maintenance/status", b"{}")
+    def post(self, i, path, body, patience=0.5):
+        """What a member says; none: it does not answer in time, or refuses."""
+        request = urllib.request.Request(f"http://{self.endpoint(i)}{path}", json.dumps(body).encode())
         try:
-            with urllib.request.urlopen(request, timeout=0.5) as answer:
+            with urllib.request.urlopen(request, timeout=patience) as answer:
                 return json.loads(answer.read())
         except OSError:
             return None
@@ -80,7 +81,7 @@ class Arena(Cluster, ProxiedGroup):
         """Who leads in the newest term, by its own word."""
         leaders = {}
         for i in self.alive():
-            status = self.ask(i)
+            status = self.post(i, "/v3/maintenance/status", {})
             if status and status.get("leader") and int(status["leader"]) == i:
                 leaders[int(status["raftTerm"])] = i
         return leaders[max(leaders)] if leaders else None
@@ -99,7 +100,9 @@ class Arena(Cluster, ProxiedGroup):
             status = self.processes[i].poll()
             if status is None:
                 continue
-            assert status == 1 and NO_SPACE in self.log(i), f"member {i} ended with {status}: {self.log(i)[-400:]}"
+            last_words = self.log(i)[self.heard[i]:]
+            assert status in (1, 2) and NO_SPACE in last_words, f"member {i} ended with {status}: {last_words[-600:]}"
+            self.heard[i] += len(last_words)
             say(f"member {i} had ended for want of disk, and is started again")
             self.start(i)
 
@@ -112,11 +115,12 @@ class Arena(Cluster, ProxiedGroup):
 # ---- faults: each is done to an arena and a victim, and lasts until what it returns is called
 
 def kill(arena, victims):
-    for i in victims:
+    killed = [i for i in victims if arena.processes[i].poll() is None]
+    for i in killed:
         arena.processes[i].kill()
-    for i in victims:
+    for i in killed:
         arena.processes[i].wait()
-    return lambda: [arena.start(i) for i in victims]
+    return lambda: [arena.start(i) for i in killed]
 
 
 def stop(arena, victims):
@@ -162,6 +166,12 @@ def reset(arena, _):
     return lambda: arena.tell("reset all")
 
 
+def hand_over(arena, victims):
+    heir = victims[0] % arena.size + 1
+    arena.post(victims[0], "/v3/maintenance/transfer-leadership", {"targetID": heir})
+    return lambda: None
+
+
 def fill_disk(arena, _):
     ballast, before = f"{arena.small_disk}/ballast", arena.log(arena.size).count(NO_SPACE)
     with open(ballast, "wb", buffering=0) as file:
@@ -197,21 +207,25 @@ FAULTS = [
     ("one link is cut", cut_one_link, "leader", 3.0),
     ("links are slow", slow, "nobody", 3.0),
     ("links are reset", reset, "nobody", 0.5),
+    ("the leader hands over", hand_over, "leader", 0.5),
     ("a disk is full", fill_disk, "small disk", 8.0),
 ]
 
 
 def schedule(seed, seconds, faults):
-    """What happens when: a function of the seed. Every fault comes before any comes again."""
+    """What happens when: a function of the seed. Every fault comes before any comes again; some come while another
+    lasts."""
     dice = random.Random(f"chaos {seed}")
     at, plan, deck = 1.5, [], []
     while at < seconds:
-        if not deck:
-            deck = list(faults)
-            dice.shuffle(deck)
-        fault = deck.pop()
-        hold = dice.uniform(0.3, 1.0) * fault[3]
-        plan.append((at, fault, hold, dice.random()))
+        chosen = []
+        for _ in range(2 if dice.random() < 0.25 else 1):
+            if not deck:
+                deck = list(faults)
+                dice.shuffle(deck)
+            chosen.append((deck.pop(), dice.random()))
+        hold = dice.uniform(0.3, 1.0) * max(fault[3] for fault, _ in chosen)
+        plan.append((at, chosen, hold))
         at += hold + dice.uniform(0.4, 1.8)
     return plan
 
@@ -229,17 +243,20 @@ def victims(arena, whom, draw):
 def torment(arena, plan):
     """Carries the plan out. Returns which faults were done, how often."""
     began, done = time.monotonic(), {}
-    for at, (name, act, whom, _), hold, draw in plan:
-        if act is fill_disk and not arena.small_disk:
-            continue
+    for at, chosen, hold in plan:
         time.sleep(max(0.0, began + at - time.monotonic()))
         arena.revive()
-        chosen = victims(arena, whom, draw)
-        say(f"{name}{': ' if chosen else ''}{', '.join(map(str, chosen))} for {hold:.1f} s")
-        undo = act(arena, chosen)
-        done[name] = done.get(name, 0) + 1
-        time.sleep(hold)
-        undo()
+        undo = []
+        for (name, act, whom, _), draw in chosen:
+            if act is fill_disk and not arena.small_disk:
+                continue
+            hit = victims(arena, whom, draw)
+            say(f"{'and ' if undo else ''}{name}{': ' if hit else ''}{', '.join(map(str, hit))} for {hold:.1f} s")
+            undo.append(act(arena, hit))
+            done[name] = done.get(name, 0) + 1
+            time.sleep(hold / len(chosen))
+        for end in reversed(undo):
+            end()
     return done
 
 
@@ -298,13 +315,7 @@ def goes_on(arena, clients):
     fences = len(arena.fences())
 
     def served(i):
-        request = urllib.request.Request(f"http://{arena.endpoint(i)}/v3/kv/put",
-                                         json.dumps({"key": "YWZ0ZXI=", "value": "MQ=="}).encode())
-        try:
-            with urllib.request.urlopen(request, timeout=2) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
+        return arena.post(i, "/v3/kv/put", {"key": "YWZ0ZXI=", "value": "MQ=="}, 2) is not None
 
     for i in arena.everyone:
         wait_until(lambda: served(i), max(0.1, began + PROGRESS - time.monotonic()), f"a write through member {i}")

@@ -152,4 +152,12 @@ refuses "cannot write" serve --engine central-server --trace "$work/none/trace"
 refuses "raft writes no trace" serve --trace "$work/trace"
 refuses "is no lock" bench live --engines bully
 
+# Histories.
+refuses "No such file" history "$work/none.jsonl"
+refuses "directory" history "$work"
+refuses "no operation" history -
+printf '{"process":1,"op":"put","key":"a","begin":0}\n' >"$work/wrong.jsonl"
+refuses 'line 1: "value" is missing' history "$work/wrong.jsonl"
+refuses "--steps" history "$work/wrong.jsonl" --steps 0
+
 [ "$problems" = 0 ]

@@ -76,8 +76,30 @@ has "$work/out" "maekawa: high load: deadlock"
 [ "$(grep -c '"protocol":' "$work/out")" = 20 ]
 [ "$(grep -c '"differs": true' "$work/out")" = 0 ]
 
+# Histories: one that is linearizable, one that is not, and one of which nobody knows within the bounds.
+cat >"$work/good.jsonl" <<'END'
+{"process":1,"op":"put","key":"a","value":"1","begin":0,"end":5}
+{"process":2,"op":"put","key":"a","value":"2","begin":1,"end":6}
+{"process":3,"op":"get","key":"a","begin":7,"end":8,"found":"1"}
+END
+"$CONCLAVE" history "$work/good.jsonl" >"$work/out"
+has "$work/out" "3 operations on 1 keys, 0 without an outcome: linearizable"
+sed 's/"begin":1,"end":6/"begin":6,"end":6/' "$work/good.jsonl" >"$work/bad.jsonl"
+status=0
+"$CONCLAVE" history - <"$work/bad.jsonl" >"$work/out" || status=$?
+[ "$status" = 1 ]
+has "$work/out" "<- has no place"
+status=0
+"$CONCLAVE" history --json "$work/bad.jsonl" >"$work/out" || status=$?
+[ "$status" = 1 ]
+has "$work/out" '"verdict":"not linearizable"'
+status=0
+"$CONCLAVE" history --steps 2 "$work/good.jsonl" >"$work/out" || status=$?
+[ "$status" = 1 ]
+has "$work/out" "gave up"
+
 # Help everywhere, with an example.
-for verb in "" catalogue sim compare accept trace; do
+for verb in "" catalogue sim compare accept trace history; do
   "$CONCLAVE" $verb --help >"$work/out"
   has "$work/out" "xample"
 done
