@@ -317,12 +317,15 @@ def goes_on(arena, clients):
     def served(i):
         return arena.post(i, "/v3/kv/put", {"key": "YWZ0ZXI=", "value": "MQ=="}, 2) is not None
 
+    def soon(condition, what):
+        wait_until(condition, max(0.1, began + PROGRESS - time.monotonic()), what)
+        if time.monotonic() - began > 2:
+            say(f"{what}: only {time.monotonic() - began:.1f} s after healing")
+
     for i in arena.everyone:
-        wait_until(lambda: served(i), max(0.1, began + PROGRESS - time.monotonic()), f"a write through member {i}")
-    wait_until(lambda: clients.acknowledged() >= before + 200, max(0.1, began + PROGRESS - time.monotonic()),
-               "progress of the clients")
-    wait_until(lambda: len(arena.fences()) >= fences + 3, max(0.1, began + PROGRESS - time.monotonic()),
-               "an entry into the lock")
+        soon(lambda: served(i), f"a write through member {i}")
+    soon(lambda: clients.acknowledged() >= before + 200, "progress of the clients")
+    soon(lambda: len(arena.fences()) >= fences + 3, "entries into the lock")
     return time.monotonic() - began
 
 
@@ -357,12 +360,14 @@ def run(size, seconds, seed):
         verdict = judged(clients.history)
         assert verdict["verdict"] == "linearizable", f"{verdict['verdict']}\n{explained(clients.history)}"
         assert summary["unread_keys"] == 0, f"{summary['unread_keys']} keys could not be read at the end"
+        assert not summary["wrong_with_watchers"], f"a watcher was {summary['wrong_with_watchers']}"
         wait_until(lambda: len(set(arena.digests().values())) == 1, 30, "equal stores")
         enough_happened(summary, done, entries, lasted)
         assert not any("event=invariant" in arena.log(i) for i in arena.everyone), "a member broke its own rules"
         disk = sum(arena.log(i).count(NO_SPACE) for i in arena.everyone)
         return (f"{size} members, seed {seed}: {sum(done.values())} faults of {len(done)} kinds, "
                 f"{verdict['operations']} operations on {verdict['keys']} keys ({verdict['unknown']} unknown), "
+                f"{summary['watches']} watches, "
                 f"longest time without a write {summary['longest_gap_ms']} ms, {entries} entries with growing fences, "
                 f"{disk} words of full disks, all well {took:.1f} s after healing")
 

@@ -255,15 +255,112 @@ class Worker {
   bool idle_ = false;
 };
 
+// Sees every change, in order, and each once: through whichever member, from where it was.
+class Watcher {
+ public:
+  Watcher(boost::asio::io_context& loop, const Plan& plan, std::size_t first) : timer_(loop), at_(first) {
+    for (const std::string& endpoint : plan.endpoints)
+      channels_.push_back(
+          std::move(*rpc::Channel::open(loop, {.endpoints = {endpoint}, .longest_wait = 200ms})));
+  }
+  void start() {
+    open();
+    look();
+  }
+  void stop() {
+    timer_.cancel();
+    stream_.cancel();
+    stopped_ = true;
+  }
+  std::uint64_t seen_until() const { return next_ - 1; }
+  const std::string& wrong() const { return wrong_; }
+  std::uint64_t opened() const { return opened_; }
+  // What of the acknowledged writes it was not told, or told otherwise.
+  std::uint64_t missed(const linear::History& history) {
+    std::uint64_t missing = 0;
+    for (const linear::Operation& operation : history) {
+      const bool wrote = operation.kind != linear::Kind::get && operation.returned && operation.revision;
+      if (!wrote) continue;
+      const auto told = told_.find(*operation.revision);
+      const linear::Value left =
+          operation.kind == linear::Kind::erase ? linear::Value() : linear::Value(operation.value);
+      if (told != told_.end() && told->second == std::pair(operation.key, left)) continue;
+      if (missing++ == 0) wrong_ = "not told of " + linear::to_line(operation);
+    }
+    return missing;
+  }
+
+ private:
+  void open() {
+    ++opened_;
+    heard_ = Clock::now();
+    const std::uint64_t which = opened_;
+    stream_ = rpc::open_stream<pb::WatchResponse>(*channels_[at_], "/etcdserverpb.Watch/Watch", {},
+                                                  {.message =
+                                                       [this, which](const pb::WatchResponse& response) {
+                                                         if (which == opened_) hear(response);
+                                                       },
+                                                   .closed =
+                                                       [this, which](const rpc::Answer&) {
+                                                         if (which == opened_) heard_ = {};
+                                                       }});
+    pb::WatchRequest request;
+    pb::WatchCreateRequest& wish = *request.mutable_create_request();
+    wish.set_key("chaos/");
+    wish.set_range_end("chaos0");
+    wish.set_start_revision(static_cast<std::int64_t>(next_));
+    stream_.send(request);
+  }
+  void hear(const pb::WatchResponse& response) {
+    heard_ = response.canceled() ? Clock::time_point() : Clock::now();
+    for (const mvccpb::Event& event : response.events()) {
+      const auto revision = static_cast<std::uint64_t>(event.kv().mod_revision());
+      if (revision < next_ && wrong_.empty())
+        wrong_ = "told of revision " + std::to_string(revision) + " after " + std::to_string(next_ - 1);
+      next_ = std::max(next_, revision + 1);
+      const bool there = event.type() == mvccpb::Event::PUT;
+      told_[revision] = {event.kv().key(), there ? linear::Value(event.kv().value()) : linear::Value()};
+    }
+  }
+  // A member that says nothing may be cut off.
+  void look() {
+    timer_.expires_after(100ms);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error || stopped_) return;
+      if (Clock::now() - heard_ > patience) {
+        at_ = (at_ + 1) % channels_.size();
+        ++opened_;  // what the old stream still has to say does not count
+        stream_.cancel();
+        open();
+      }
+      look();
+    });
+  }
+
+  boost::asio::steady_timer timer_;
+  std::size_t at_;
+  std::vector<std::unique_ptr<rpc::Channel>> channels_;
+  rpc::ClientStream stream_;
+  std::uint64_t opened_ = 0;
+  std::uint64_t next_ = 1;
+  Clock::time_point heard_ = {};
+  std::map<std::uint64_t, std::pair<std::string, linear::Value>> told_;
+  std::string wrong_;
+  bool stopped_ = false;
+};
+
 class Load {
  public:
   explicit Load(Plan plan) : plan_(std::move(plan)), input_(loop_, ::dup(0)), timer_(loop_) {
     for (std::size_t i = 0; i < plan_.workers; ++i)
       workers_.push_back(std::make_unique<Worker>(loop_, plan_, record_, i + 1));
+    for (std::size_t i = 0; i < 2; ++i)
+      watchers_.push_back(std::make_unique<Watcher>(loop_, plan_, i % plan_.endpoints.size()));
   }
 
   int run() {
     for (auto& worker : workers_) worker->start();
+    for (auto& watcher : watchers_) watcher->start();
     listen();
     loop_.run();
     return 0;
@@ -292,22 +389,46 @@ class Load {
   }
   // Everything that was acknowledged must still be there: the last reads tell.
   void read_again() {
-    if (unread_.empty() || Clock::now() > give_up_) return write();
+    if (unread_.empty() || Clock::now() > give_up_) return wait_for_watchers();
     workers_[0]->read(unread_.back(), [this](bool fine) {
       if (fine) unread_.pop_back();
       if (fine) return read_again();
       later([this] { read_again(); });
     });
   }
+  void wait_for_watchers() {
+    std::uint64_t last = 0;
+    for (const linear::Operation& operation : record_.history)
+      last = std::max(last, operation.revision.value_or(0));
+    for (auto& watcher : watchers_)
+      if (watcher->seen_until() < last && Clock::now() < give_up_)
+        return later([this] { wait_for_watchers(); });
+    write();
+  }
   void write() {
+    std::uint64_t missed = 0;
+    std::uint64_t watches = 0;
+    std::string wrong;
+    for (auto& watcher : watchers_) {
+      watcher->stop();
+      missed += watcher->missed(record_.history);
+      watches += watcher->opened();
+      if (wrong.empty()) wrong = watcher->wrong();
+    }
     std::ofstream file(plan_.file, std::ios::binary);
     for (const linear::Operation& operation : record_.history) file << linear::to_line(operation) << '\n';
     file.close();
-    const nlohmann::ordered_json summary = {
-        {"operations", record_.history.size()}, {"acknowledged", record_.acknowledged},
-        {"unknown", record_.unknown},           {"not_done", record_.not_done},
-        {"keys", record_.keys.size()},          {"longest_gap_ms", record_.longest_gap / 1'000'000},
-        {"unread_keys", unread_.size()},        {"written", !file.fail()}};
+    const nlohmann::ordered_json summary = {{"operations", record_.history.size()},
+                                            {"acknowledged", record_.acknowledged},
+                                            {"unknown", record_.unknown},
+                                            {"not_done", record_.not_done},
+                                            {"keys", record_.keys.size()},
+                                            {"longest_gap_ms", record_.longest_gap / 1'000'000},
+                                            {"unread_keys", unread_.size()},
+                                            {"watches", watches},
+                                            {"missed_by_watchers", missed},
+                                            {"wrong_with_watchers", wrong},
+                                            {"written", !file.fail()}};
     std::cout << summary.dump() << std::endl;
     loop_.stop();
   }
@@ -327,6 +448,7 @@ class Load {
   std::vector<std::string> unread_;
   Clock::time_point give_up_ = {};
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Watcher>> watchers_;
 };
 
 std::vector<std::string> split(const std::string& text) {
