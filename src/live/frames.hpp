@@ -82,6 +82,8 @@ enum class RefusalCode : std::uint8_t {
   timed_out,        // the handshake took too long
   busy,             // too many strangers at the door
   out_of_order,     // a sequence number that cannot be
+  removed_member,   // it was a member and is none any more
+  other_data,       // the member had other data: this process does not know what that one promised
 };
 
 struct Refusal {
@@ -104,8 +106,8 @@ struct Knowledge {
 struct Hello {
   std::string group = {};
   std::string algorithm = {};
-  std::string members = {};  // SHA-256 of the list
-  std::uint64_t epoch = 0;
+  std::string members = {};  // SHA-256 of the list; of nothing where it may change
+  std::uint64_t epoch = 0;   // … and there, which data the sender has
   NodeId from = {};
   NodeId to = {};
   std::uint64_t incarnation = 0;   // of the sender's process

@@ -21,6 +21,8 @@ Refusal refused(RefusalCode code, std::string text) { return {code, std::move(te
 
 }  // namespace
 
+bool Terms::knows(NodeId id) const { return std::ranges::find(ids, id) != ids.end(); }
+
 Handshake::Handshake(Role role, const Terms& terms, NodeId self, std::string nonce, std::string binding)
     : role_(role), terms_(&terms), self_(self), binding_(std::move(binding)) {
   ours_.group = terms.group;
@@ -91,9 +93,8 @@ std::optional<Refusal> Handshake::objection(const Hello& theirs) const {
     return refused(RefusalCode::wrong_group, fmt::format("this is group '{}'", terms_->group));
   if (theirs.algorithm != terms_->algorithm)
     return refused(RefusalCode::wrong_algorithm, fmt::format("the group runs '{}'", terms_->algorithm));
-  if (theirs.members != terms_->members)
-    return refused(RefusalCode::wrong_members, "the lists of members differ");
-  if (theirs.epoch != terms_->epoch)
+  if (!members_fit(theirs)) return refused(RefusalCode::wrong_members, "the lists of members differ");
+  if (theirs.epoch != terms_->epoch && terms_->list == MemberList::fixed)
     return refused(RefusalCode::wrong_epoch,
                    fmt::format("epoch {} here, {} there", terms_->epoch, theirs.epoch));
   if (theirs.to != self_)
@@ -101,13 +102,32 @@ std::optional<Refusal> Handshake::objection(const Hello& theirs) const {
                    fmt::format("this is member {}, not {}", self_.value, theirs.to.value));
   if (theirs.from == self_)
     return refused(RefusalCode::duplicate_id, fmt::format("member {} is already here", self_.value));
-  if (std::ranges::find(terms_->ids, theirs.from) == terms_->ids.end())
-    return refused(RefusalCode::unknown_member, fmt::format("no member {}", theirs.from.value));
-  if (role_ == Role::acceptor && theirs.from > self_)
-    return refused(RefusalCode::unknown_member,
-                   fmt::format("member {} is dialled, it does not dial {}", theirs.from.value, self_.value));
+  if (auto no = objection_to_id(theirs.from)) return no;
   if (role_ == Role::dialler && (theirs.from != ours_.to || theirs.attempt != ours_.attempt))
     return refused(RefusalCode::wrong_recipient, fmt::format("member {} was dialled", ours_.to.value));
+  return std::nullopt;
+}
+
+// Those who begin together begin with one list. Later each has the list that its log says, and one may be
+// behind the other.
+bool Handshake::members_fit(const Hello& theirs) const {
+  if (theirs.members == terms_->members || terms_->list == MemberList::changing) return true;
+  return terms_->list == MemberList::founding && theirs.members == members_digest({});
+}
+
+// Where members change, one that was removed is let in up to its proof: so that it can be told, by somebody
+// who has proved to know. Who is silent for long may dial although it is the greater: our address of it may
+// be old.
+std::optional<Refusal> Handshake::objection_to_id(NodeId from) const {
+  const bool changes = terms_->list != MemberList::fixed;
+  const bool known = terms_->knows(from);
+  const bool was_removed = changes && !known && from <= terms_->greatest;
+  const bool may_be_new = changes && terms_->welcoming;
+  if (!known && !was_removed && !may_be_new)
+    return refused(RefusalCode::unknown_member, fmt::format("no member {}", from.value));
+  if (role_ == Role::acceptor && from > self_ && !was_removed && !may_be_new)
+    return refused(RefusalCode::unknown_member,
+                   fmt::format("member {} is dialled, it does not dial {}", from.value, self_.value));
   return std::nullopt;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "live/frames.hpp"
+#include "live/members.hpp"
 
 namespace conclave::live {
 
@@ -28,6 +29,12 @@ struct Terms {
   std::string key = {};
   std::vector<NodeId> ids = {};  // of all members
   VersionRange versions = wire_versions;
+  // Where members come and go. `epoch` then says which data a member has, and is compared by whoever knows.
+  MemberList list = MemberList::fixed;
+  NodeId greatest = {};    // id that was ever given: up to it, who is not in the list was removed
+  bool welcoming = false;  // our list may be old: whoever proves that it knows the key may be in a newer one
+
+  bool knows(NodeId id) const;
 };
 
 // One side of a link as its hello shows it.
@@ -61,6 +68,8 @@ class Handshake {
   std::expected<bool, Refusal> on_hello(const Frame& frame, Bytes& out);
   std::expected<bool, Refusal> on_proof(const Frame& frame, Bytes& out);
   std::optional<Refusal> objection(const Hello& theirs) const;
+  std::optional<Refusal> objection_to_id(NodeId from) const;
+  bool members_fit(const Hello& theirs) const;
   void say_hello(Bytes& out);
   std::string proof_by(Role prover) const;
 

@@ -65,20 +65,29 @@ Links::Loop::Loop(asio::io_context& loop, LinkOptions options, Events events, Lo
             .members = members_digest(options_.members),
             .epoch = options_.epoch,
             .key = options_.key,
-            .ids = ids_of(options_.members)};
+            .ids = ids_of(options_.members),
+            .list = options_.list,
+            .greatest = options_.members.back().id};
+  if (options_.list == MemberList::changing) terms_.members = members_digest({});
   for (const Peer& peer : options_.members) {
-    if (peer.id == options_.self) continue;
-    const auto elsewhere = options_.via.find(peer.id);
-    const std::uint64_t seed = scramble(options_.incarnation) + peer.id.value;
-    links_.emplace_back(
-        new Link{.peer = peer,
-                 .dialled = elsewhere == options_.via.end() ? peer.address() : elsewhere->second,
-                 .dials = options_.self < peer.id,
-                 .state = {pool_, options_.incarnation, options_.limits},
-                 .silence = {options_.heartbeat, options_.down_after},
-                 .redial = {options_.redial_least, options_.redial_most, seed}});
+    if (peer.id != options_.self) make_link(peer);
   }
-  dirty_.reserve(links_.size());
+}
+
+Links::Loop::Link& Links::Loop::make_link(const Peer& peer) {
+  const auto elsewhere = options_.via.find(peer.id);
+  const std::uint64_t seed = scramble(options_.incarnation) + peer.id.value;
+  auto link = std::unique_ptr<Link>(
+      new Link{.peer = peer,
+               .dialled = elsewhere == options_.via.end() ? peer.address() : elsewhere->second,
+               .dials = options_.self < peer.id,
+               .state = {pool_, options_.incarnation, options_.limits},
+               .silence = {options_.heartbeat, options_.down_after},
+               .redial = {options_.redial_least, options_.redial_most, seed}});
+  const auto id_of = [](const std::unique_ptr<Link>& one) { return one->peer.id; };
+  const auto place = std::ranges::upper_bound(links_, peer.id, {}, id_of);
+  dirty_.reserve(links_.size() + 1);
+  return **links_.insert(place, std::move(link));
 }
 
 Links::Loop::~Loop() {
@@ -100,9 +109,7 @@ std::expected<void, std::string> Links::Loop::begin() {
   if (options_.key.empty()) say(LogLevel::warning, "event=no_key text=\"whoever reaches the port may join\"");
   accept();
   last_beat_ = Clock::now();
-  for (const auto& link : links_) {
-    if (link->dials) link->dial_at = last_beat_;
-  }
+  for (const auto& link : links_) plan_dial(*link, {});
   wake_at(last_beat_);
   return {};
 }
@@ -209,12 +216,12 @@ void Links::Loop::on_alarm() {
     accept_at_.reset();
     accept();
   }
-  for (const auto& link : links_) {
-    if (link->dial_at && now >= *link->dial_at) dial(*link);
-    if (link->ack_at && now >= *link->ack_at)
-      link->state.owes_ack() ? say_alive(*link) : link->ack_at.reset();
-    if (link->dial_at) wake_at(*link->dial_at);
-    if (link->ack_at) wake_at(*link->ack_at);
+  for (std::size_t i = 0; i < links_.size(); ++i) {  // by index: whoever is told something may add a peer
+    Link& link = *links_[i];
+    if (link.dial_at && now >= *link.dial_at) dial(link);
+    if (link.ack_at && now >= *link.ack_at) link.state.owes_ack() ? say_alive(link) : link.ack_at.reset();
+    if (link.dial_at) wake_at(*link.dial_at);
+    if (link.ack_at) wake_at(*link.ack_at);
   }
   if (accept_at_) wake_at(*accept_at_);
   for (const SessionPointer& session : sessions_) {
@@ -234,7 +241,7 @@ void Links::Loop::beat(Time now) {
     say(LogLevel::warning, fmt::format("event=strangers left_out={}", stranger_lines_left_out_));
   stranger_lines_ = 0;
   stranger_lines_left_out_ = 0;
-  for (const auto& link : links_) beat_link(*link, elapsed);
+  for (std::size_t i = 0; i < links_.size(); ++i) beat_link(*links_[i], elapsed);
 }
 
 void Links::Loop::beat_link(Link& link, LinkOptions::Duration elapsed) {
@@ -288,6 +295,71 @@ LinkStatus Links::Loop::status(NodeId id) const {
   return status;
 }
 
+// --- members that come and go ---
+
+// At once or after a while; the greater of two ids only after a long one, and only where members change: the
+// other may have an old address of us, or not know us at all.
+void Links::Loop::plan_dial(Link& link, LinkOptions::Duration after) {
+  if (link.session || link.dial_at || link.dialled.host.empty()) return;
+  if (!link.dials && options_.list == MemberList::fixed) return;
+  link.dial_at = Clock::now() + (link.dials ? after : options_.knock_after);
+  wake_at(*link.dial_at);
+}
+
+void Links::Loop::add_peer(const Peer& peer, std::uint64_t data) {
+  ensure(options_.list != MemberList::fixed, "this group has a fixed list of members");
+  if (peer.id == options_.self) return;
+  if (!terms_.knows(peer.id)) terms_.ids.push_back(peer.id);
+  Link* link = find(peer.id);
+  if (!link) {
+    link = &make_link(peer);
+    say(LogLevel::info, fmt::format("event=peer_added peer={} address={}", link->name(),
+                                    in_quotes(in_words(peer.address()))));
+  }
+  link->data = data;
+  if (!options_.via.contains(peer.id)) link->dialled = peer.address();
+  link->peer = peer;
+  plan_dial(*link, {});
+}
+
+void Links::Loop::remove_peer(NodeId id) {
+  if (std::erase(terms_.ids, id) == 0 && !find(id)) return;
+  terms_.greatest = std::max(terms_.greatest, id);
+  asio::post(loop_, [weak = weak_from_this(), id] {
+    if (const auto self = weak.lock()) self->reap(id);
+  });
+}
+
+void Links::Loop::reap(NodeId id) {
+  Link* const link = find(id);
+  if (!link || terms_.knows(id)) return;
+  say(LogLevel::info, fmt::format("event=peer_removed peer={}", link->name()));
+  if (const SessionPointer session = link->session) {
+    refuse(*session, {RefusalCode::removed_member, fmt::format("member {} was removed", id.value)});
+  }
+  const auto sessions = sessions_;
+  for (const SessionPointer& session : sessions) {
+    if (session->link != link) continue;
+    if (session->phase != Phase::parting) drop(*session, "removed");
+    session->link = nullptr;
+  }
+  std::erase(dirty_, link);
+  std::erase_if(links_, [&](const auto& one) { return one.get() == link; });
+}
+
+void Links::Loop::change_list(NodeId greatest) {
+  ensure(options_.list != MemberList::fixed, "this group has a fixed list of members");
+  terms_.list = MemberList::changing;
+  terms_.members = members_digest({});
+  terms_.greatest = std::max(terms_.greatest, greatest);
+}
+
+std::vector<NodeId> Links::Loop::peers() const {
+  std::vector<NodeId> ids;
+  for (const auto& link : links_) ids.push_back(link->peer.id);
+  return ids;
+}
+
 Links::Links(std::shared_ptr<Loop> loop) : loop_(std::move(loop)) {}
 Links::~Links() = default;
 
@@ -304,6 +376,12 @@ void Links::send(NodeId to, ByteView payload) { loop_->send(to, payload); }
 bool Links::congested(NodeId to) const { return loop_->link(to).state.congested(); }
 LinkStatus Links::status(NodeId peer) const { return loop_->status(peer); }
 DoorStatus Links::door() const { return loop_->door(); }
+void Links::add_peer(const Peer& peer, std::uint64_t data) { loop_->add_peer(peer, data); }
+void Links::remove_peer(NodeId peer) { loop_->remove_peer(peer); }
+void Links::change_list(NodeId greatest) { loop_->change_list(greatest); }
+void Links::welcome(bool unknown) { loop_->welcome(unknown); }
+bool Links::knows(NodeId peer) const { return loop_->knows(peer); }
+std::vector<NodeId> Links::peers() const { return loop_->peers(); }
 std::uint64_t Links::incarnation() const { return loop_->incarnation(); }
 
 }  // namespace conclave::live

@@ -32,8 +32,9 @@ struct LinkOptions {
   std::vector<Peer> members = {};  // all of them, this one too
   std::string group = {};
   std::string algorithm = {};
-  std::string key = {};           // shared by all members; use 32 random bytes
-  std::uint64_t epoch = 0;        // of the configuration
+  std::string key = {};     // shared by all members; use 32 random bytes
+  std::uint64_t epoch = 0;  // of the configuration; where members change: which data this one has
+  MemberList list = MemberList::fixed;
   std::uint64_t incarnation = 0;  // 0: a fresh one
   Tls tls = {};
   Address listen = {};  // where to listen; empty: where the list of members says
@@ -47,7 +48,8 @@ struct LinkOptions {
   Duration handshake_time = std::chrono::seconds(2);  // from the first byte to the last
   Duration redial_least = std::chrono::milliseconds(20);
   Duration redial_most = std::chrono::seconds(1);
-  std::size_t half_open = 32;  // connections of strangers at a time
+  Duration knock_after = std::chrono::seconds(2);  // the greater id dials too, where members change
+  std::size_t half_open = 32;                      // connections of strangers at a time
   LinkLimits limits = {};
 };
 
@@ -92,6 +94,8 @@ class Links {
     std::function<void(NodeId peer)> disconnected;
     // A link that was congested is no more. May be left out.
     std::function<void(NodeId peer)> drained;
+    // A peer that has proved to be one says that this member is none any more. May be left out.
+    std::function<void(NodeId peer, const Refusal& why)> turned_away;
   };
 
   // Listens and begins to dial; says what is wrong with the options or the address.
@@ -102,6 +106,17 @@ class Links {
   // Queues a message, whether the peer is there or not. Beyond the bound of the queue the promise is broken.
   void send(NodeId to, ByteView payload);
   bool congested(NodeId to) const;
+
+  // Where members come and go. A peer that is added again may have another address, or have said by now which
+  // data it has (0: it has not). One that is removed is told so, and the link is gone with the next turn of
+  // the loop; ids are not used twice.
+  void add_peer(const Peer& peer, std::uint64_t data = 0);
+  void remove_peer(NodeId peer);
+  void change_list(NodeId greatest);  // the list is in the group's hands now; the greatest id ever given
+  void welcome(bool unknown);         // while we may have missed who came
+  bool knows(NodeId peer) const;
+  std::vector<NodeId> peers() const;
+
   LinkStatus status(NodeId peer) const;
   DoorStatus door() const;
   std::uint64_t incarnation() const;

@@ -100,11 +100,11 @@ void Links::Loop::dial(Link& link) {
   // One question at a time: a name service that does not answer must not be asked ever more.
   if (std::exchange(link.resolving, true)) return drop(*session, "the name is still being resolved");
   resolver_.async_resolve(link.dialled.host, std::to_string(link.dialled.port),
-                          [weak = weak_from_this(), of = std::weak_ptr(session), &link](
+                          [weak = weak_from_this(), of = std::weak_ptr(session), id = link.peer.id](
                               const Error& error, const tcp::resolver::results_type& found) {
                             const auto self = weak.lock();
                             if (!self) return;
-                            link.resolving = false;
+                            if (Link* const asked = self->find(id)) asked->resolving = false;
                             const auto dialling = of.lock();
                             if (!dialling || dialling->phase != Phase::connecting) return;
                             if (error) return self->drop(*dialling, error.message());

@@ -28,6 +28,12 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   void send(NodeId to, ByteView payload);
   LinkStatus status(NodeId id) const;
   DoorStatus door() const { return door_; }
+  void add_peer(const Peer& peer, std::uint64_t data);
+  void remove_peer(NodeId id);
+  void change_list(NodeId greatest);
+  void welcome(bool unknown) { terms_.welcoming = unknown; }
+  bool knows(NodeId id) const { return find(id) != nullptr; }
+  std::vector<NodeId> peers() const;
   std::uint64_t incarnation() const { return options_.incarnation; }
 
   struct Link;
@@ -53,6 +59,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
     LinkState state;
     Silence silence;
     Redial redial;
+    std::uint64_t data = 0;                 // which it has, if it has said so
     std::shared_ptr<Session> session = {};  // established
     std::optional<Time> dial_at = {};       // unset while dialling, connected, or being dialled
     std::optional<Time> ack_at = {};
@@ -123,6 +130,10 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   void expire_sessions(Time now);
 
   Link* find(NodeId id) const;
+  Link& make_link(const Peer& peer);
+  void plan_dial(Link& link, LinkOptions::Duration after);
+  void reap(NodeId id);
+  std::optional<Refusal> verdict(const Hello& theirs) const;
   Standing standing(const Link& link) const;
   void count_door();
   void say(LogLevel level, std::string_view text) const {

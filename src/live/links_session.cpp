@@ -26,7 +26,10 @@ void Links::Loop::on_ready(Session& session) {
                                         fresh_nonce(), binding, session.outbox);
     return write_out(session);
   }
-  const auto of_peer = [this](NodeId id) { return standing(*find(id)); };
+  const auto of_peer = [this](NodeId id) {
+    const Link* const known = find(id);
+    return known ? standing(*known) : Standing{options_.incarnation, 1, 1, {}};
+  };
   session.handshake = Handshake::accept(terms_, options_.self, of_peer, fresh_nonce(), binding);
 }
 
@@ -84,7 +87,12 @@ void Links::Loop::on_refused(Session& session, const Frame& frame) {
   } else {
     say_of_stranger(session, fmt::format("event=refused_by_stranger {}", text));
   }
+  const bool proven = session.phase == Phase::established;
+  const NodeId from = proven ? session.link->peer.id : NodeId{};
   drop(session, "refused");
+  const bool for_good =
+      refusal && (refusal->code == RefusalCode::removed_member || refusal->code == RefusalCode::other_data);
+  if (proven && for_good && events_.turned_away) events_.turned_away(from, *refusal);
 }
 
 void Links::Loop::on_data(Session& session, const Frame& frame) {
@@ -117,9 +125,24 @@ void Links::Loop::after_reading(Link& link) {
   }
 }
 
+// Of somebody who has proved to know the key, and to whom we have by then.
+std::optional<Refusal> Links::Loop::verdict(const Hello& theirs) const {
+  if (terms_.list == MemberList::fixed) return std::nullopt;
+  if (!terms_.knows(theirs.from) && !terms_.welcoming)
+    return Refusal{RefusalCode::removed_member,
+                   fmt::format("member {} is no member any more", theirs.from.value)};
+  const Link* const link = find(theirs.from);
+  if (link && link->data != 0 && link->data != theirs.epoch)
+    return Refusal{RefusalCode::other_data,
+                   fmt::format("member {} had data that this process has not", theirs.from.value)};
+  return std::nullopt;
+}
+
 void Links::Loop::establish(Session& session) {
   const Handshake& handshake = *session.handshake;
-  Link& link = *find(handshake.theirs()->from);
+  const NodeId from = handshake.theirs()->from;
+  if (const auto no = verdict(*handshake.theirs())) return refuse(session, *no);
+  Link& link = knows(from) ? *find(from) : make_link({.id = from});
   session.link = &link;
   const auto meeting = link.state.meet(handshake.ours(), *handshake.theirs(), link.session != nullptr);
   if (!meeting) {
@@ -130,6 +153,7 @@ void Links::Loop::establish(Session& session) {
   session.phase = Phase::established;
   link.session = *std::ranges::find(sessions_, &session, &SessionPointer::get);
   link.dial_at.reset();
+  link.attempts = std::max(link.attempts, handshake.theirs()->attempt);  // whoever dials next goes on from it
   link.redial.succeeded();
   link.silence.heard();
   ++link.status.connects;
@@ -208,9 +232,8 @@ void Links::Loop::detach(Session& session) {
     link->ack_at.reset();
     link->control_left = 0;
   }
-  if (!link->dials || link->session || link->dial_at) return;
-  link->dial_at = Clock::now() + link->redial.next();
-  wake_at(*link->dial_at);
+  if (link->session || link->dial_at) return;
+  plan_dial(*link, link->dials ? link->redial.next() : LinkOptions::Duration{});
 }
 
 void Links::Loop::drop(Session& session, std::string_view why) {

@@ -23,6 +23,13 @@ struct Peer {
   Address address() const { return {host, port}; }
 };
 
+// How far the members of a group agree on who they are, before they talk.
+enum class MemberList : std::uint8_t {
+  fixed,     // all have the same list, for ever
+  founding,  // the same list at first; it will change
+  changing,  // whoever has the key of the group and an id that is known is a member
+};
+
 // SHA-256 over a line "id=host:port" for each, by ascending id: equal lists have equal digests, however they
 // were written down.
 std::string members_digest(std::vector<Peer> members);
