@@ -20,6 +20,9 @@ namespace {
 using namespace std::chrono_literals;
 using Error = std::unexpected<std::string>;
 
+// Exit status of a member that was removed, or has lost its data.
+constexpr int no_member = 3;
+
 struct Flags {
   ServePlan plan;
   std::string config;
@@ -98,13 +101,15 @@ std::expected<live::MemberOptions, std::string> member_options(const ServePlan& 
 
 using ClientUrls = std::map<NodeId, std::vector<std::string>>;
 
-std::expected<ClientUrls, std::string> client_urls(const ServePlan& plan, NodeId self,
-                                                   const std::string& client) {
-  const std::string scheme = plan.client_tls ? "https://" : "http://";
-  ClientUrls urls = {{self, {scheme + client}}};
+std::string client_url(const ServePlan& plan, const std::string& address) {
+  return (plan.client_tls ? "https://" : "http://") + address;
+}
+
+std::expected<ClientUrls, std::string> client_urls(const ServePlan& plan) {
+  ClientUrls urls;
   const auto clients = members_in(plan.clients);
   if (!clients) return Error(clients.error());
-  for (const live::Peer& peer : *clients) urls[peer.id] = {scheme + live::in_words(peer.address())};
+  for (const live::Peer& peer : *clients) urls[peer.id] = {client_url(plan, live::in_words(peer.address()))};
   return urls;
 }
 
@@ -124,6 +129,7 @@ cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions lin
   options.links.algorithm = "raft";
   options.links.limits.message_bytes = 48u << 20;
   options.links.limits.queue_bytes = 128u << 20;
+  options.join = plan.join;
   options.data = plan.data;
   if (options.data.empty())
     options.data = plan.members.empty() && plan.discover.empty()
@@ -158,14 +164,14 @@ class Service {
     const auto port = server_->listen(client, *tls);
     if (!port) return Error(port.error());
     client_ = live::in_words({address->host, *port});
-    auto urls = client_urls(plan, options->links.self, client_);
+    auto urls = client_urls(plan);
     if (!urls) return Error(urls.error());
+    urls->try_emplace(options->links.self, std::vector{client_url(plan, client_)});
     if (machine_)
-      front_.emplace(*server_, *machine_,
-                     etcd::FrontOptions{.group = options->links.group,
-                                        .members = options->links.members,
-                                        .client_urls = std::move(*urls)},
-                     log_);
+      front_.emplace(
+          *server_, *machine_,
+          etcd::FrontOptions{.group = options->links.group, .client_urls = urls->at(options->links.self)},
+          log_);
     else
       desk_.emplace(*server_, *member_,
                     desk::Options{.client_urls = std::move(*urls), .lock_engines = catalogue::lock_engines()},
@@ -181,6 +187,8 @@ class Service {
     }
     if (!plan.data.empty())
       return Error(fmt::format("{} keeps nothing on disk: --data is for the engine raft", entry.name));
+    if (plan.join)
+      return Error(fmt::format("{} has a fixed list of members: --join is for the engine raft", entry.name));
     auto setting = setting_of(plan, entry);
     if (!setting) return Error(setting.error());
     setting_ = std::move(*setting);
@@ -199,11 +207,15 @@ class Service {
     return {};
   }
   std::expected<void, std::string> begin_raft(const ServePlan& plan, const live::MemberOptions& options) {
-    const etcd::MachineOptions machine_options = {.server = raft_options(plan, options.links)};
+    etcd::MachineOptions machine_options = {.server = raft_options(plan, options.links)};
+    const auto clients = client_urls(plan);
+    if (!clients) return Error(clients.error());
+    machine_options.server.clients = *clients;
     auto machine = etcd::Machine::open(
         loop_, machine_options,
-        [this](const std::string&) {
-          failed_ = true;
+        [this, data = machine_options.server.data](etcd::Machine::End how, const std::string& why) {
+          status_ = how == etcd::Machine::End::expelled ? no_member : property_failed;
+          if (status_ == no_member) fmt::print(stderr, "conclave: {}; its data are kept in {}\n", why, data);
           loop_.stop();
         },
         log_);
@@ -275,7 +287,7 @@ class Service {
            fmt::format("event=invariant-broken what={}", live::in_quotes(broken.what())));
       return property_failed;
     }
-    return failed_ ? property_failed : ok;
+    return status_;
   }
 
  private:
@@ -291,7 +303,7 @@ class Service {
   catalogue::Setting setting_ = {};
   NodeId self_ = {};
   std::size_t members_ = 0;
-  bool failed_ = false;
+  int status_ = ok;
 };
 
 int serve(Flags& flags) {
@@ -323,6 +335,8 @@ void add_serve(CLI::App& app, Action& action) {
   verb->add_option("--variant", plan.variant, "of the algorithm");
   verb->add_option("--id", plan.id, "which of the members this one is");
   verb->add_option("--members", plan.members, "all members: 1=host:port,2=host:port,…");
+  verb->add_flag("--join", plan.join,
+                 "raft: the cluster is there, and this one comes in addition; see conclave member add");
   verb->add_option("--discover", plan.discover,
                    "find the members of this group instead; see conclave discover");
   verb->add_option("--expect", plan.expect, "so many of them");

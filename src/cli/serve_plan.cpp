@@ -123,6 +123,7 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.text("listen", plan.listen);
   file.text("client", plan.client);
   file.text("data", plan.data);
+  file.flag("join", plan.join);
   file.text("key-file", plan.key_file);
   file.text("tls-cert", plan.tls_cert);
   file.text("tls-key", plan.tls_key);

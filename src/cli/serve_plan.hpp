@@ -20,6 +20,7 @@ struct ServePlan {
   std::string listen = {};    // for members, if not where the list says
   std::string client = {};    // for clients
   std::string data = {};      // where the engine raft keeps its log
+  bool join = false;          // a cluster that is there already
   std::string key_file = {};
   std::string tls_cert = {};
   std::string tls_key = {};

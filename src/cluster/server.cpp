@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/steady_timer.hpp>
 
 #include "live/replica.hpp"
 #include "protocols/raft/raft.hpp"
@@ -29,6 +30,12 @@ NodeSet ids_of(const std::vector<live::Peer>& members) {
   return ids;
 }
 
+std::vector<std::uint32_t> ids(const NodeSet& nodes) {
+  std::vector<std::uint32_t> ids;
+  for (NodeId node : nodes) ids.push_back(node.value);
+  return ids;
+}
+
 // Commands of one server are numbered in order, over all its runs. No run remembers the last number of the
 // one before, which may still be on its way; so the first is the time in microseconds, and no server makes a
 // million proposals a second for years.
@@ -37,36 +44,96 @@ std::uint64_t first_serial() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
+// Changes of the book stand among the commands of the machine; those have the value 0.
+constexpr std::uint64_t for_the_book = 1;
+
+// What a snapshot begins with: these bytes, the book's length, the book. One without is the machine's alone.
+constexpr std::string_view book_mark = "cnclvbk1";
+
+// How often the leader looks whether the members are those of the book.
+constexpr std::chrono::milliseconds look_every{100};
+// So long without a leader, others may know members that we do not.
+constexpr std::uint64_t looks_without_leader = 30;
+// A leader that leaves tries so often to find an heir first.
+constexpr std::uint64_t most_transfers = 30;
+
+Bytes preface_of(const Book& book) {
+  const Bytes inner = encode(book);
+  Bytes bytes(book_mark.begin(), book_mark.end());
+  std::array<std::byte, sizeof(std::uint64_t)> length;
+  live::store(length.data(), static_cast<std::uint64_t>(inner.size()));
+  for (const std::byte one : length) bytes.push_back(std::to_integer<std::uint8_t>(one));
+  bytes.insert(bytes.end(), inner.begin(), inner.end());
+  return bytes;
+}
+
+// The book and the rest; no book if there is none, nothing at all if it cannot be read.
+std::optional<std::pair<std::optional<Book>, std::span<const std::uint8_t>>> split(
+    std::span<const std::uint8_t> state) {
+  constexpr std::size_t head = book_mark.size() + sizeof(std::uint64_t);
+  if (state.size() < head || !std::ranges::equal(state.first(book_mark.size()), book_mark,
+                                                 [](std::uint8_t a, char b) { return a == std::uint8_t(b); }))
+    return std::pair(std::optional<Book>(), state);
+  const auto length = live::load<std::uint64_t>(std::as_bytes(state.subspan(book_mark.size())).data());
+  if (length > state.size() - head) return std::nullopt;
+  auto book = decode<Book>(state.subspan(head, length));
+  if (!book) return std::nullopt;
+  return std::pair(std::optional(std::move(*book)), state.subspan(head + length));
+}
+
+Found foundation(const ServerOptions& options) {
+  Found found;
+  for (const live::Peer& peer : options.links.members) {
+    BookMember& member = found.members[peer.id];
+    member = {.host = peer.host, .port = peer.port, .votes = true};
+    if (const auto urls = options.clients.find(peer.id); urls != options.clients.end())
+      member.clients = urls->second;
+  }
+  return found;
+}
+
 class RaftServer final : public Server {
  public:
-  RaftServer(Events events, live::Log log) : events_(std::move(events)), log_(std::move(log)) {}
+  RaftServer(boost::asio::io_context& loop, Events events, live::Log log)
+      : events_(std::move(events)), log_(std::move(log)), looking_(loop) {}
 
   std::expected<void, std::string> begin(boost::asio::io_context& loop, const ServerOptions& options) {
-    members_ = ids_of(options.links.members);
-    if (members_.contains({0})) return Error("members are numbered from 1: 0 is nobody");
-    auto replica = Replica::open(
-        loop,
-        {.self = options.links.self,
-         .members = members_,
-         .data = options.data,
-         .stamp = fmt::format("group {} member {}", options.links.group, options.links.self.value),
-         .seed = first_serial(),
-         .flusher = {.spin = options.spin}},
-        setup_of(options),
-        {.send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
-         .event =
-             [this](const log::Spec::Event& event) {
-               visit_in_place(event, [&](const auto& e) { tell(e); });
-             },
-         .failed = [this](const storage::Failure& why) { fail(why.text); }});
+    self_ = options.links.self;
+    joins_ = options.join;
+    foundation_ = foundation(options);
+    const NodeSet members = ids_of(options.links.members);
+    if (!joins_) {
+      book_.members = foundation_.members;
+      book_.voters = members;
+    }
+    if (members.contains({0})) return Error("members are numbered from 1: 0 is nobody");
+    if (members.size() > most_members) return Error(fmt::format("more than {} members", most_members));
+    raft::Raft::Setup setup = setup_of(options);
+    // Who joins has no vote until the log says so.
+    if (joins_) setup.voters = members.size() > 1 ? members.without(self_) : NodeSet{NodeId{0}};
+    auto replica =
+        Replica::open(loop,
+                      {.self = self_,
+                       .members = members,
+                       .data = options.data,
+                       .stamp = fmt::format("group {} member {}", options.links.group, self_.value),
+                       .seed = first_serial(),
+                       .flusher = {.spin = options.spin}},
+                      setup,
+                      {.send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
+                       .event =
+                           [this](const log::Spec::Event& event) {
+                             visit_in_place(event, [&](const auto& e) { tell(e); });
+                           },
+                       .failed = [this](const storage::Failure& why) { fail(why.text); }});
     if (!replica) return Error(replica.error().text);
     replica_ = std::move(*replica);
-    const auto ours = replica_->node().sessions.last.find(options.links.self);
+    if (!unreadable_.empty()) return Error(unreadable_);
+    const auto ours = replica_->node().sessions.last.find(self_);
     const std::uint64_t known = ours == replica_->node().sessions.last.end() ? 0 : ours->second.serial;
     before_ = serial_ = std::max(first_serial(), known);
-    auto links = live::Links::open(loop, options.links, link_events(), log_);
-    if (!links) return Error(links.error());
-    links_ = std::move(*links);
+    if (auto linked = open_links(loop, options.links); !linked) return linked;
+    look();
     return {};
   }
 
@@ -78,11 +145,21 @@ class RaftServer final : public Server {
     replica_->command(log::Read{++reads_});
     return reads_;
   }
-  void capture() override { replica_->command(log::Capture{}); }
-  void compact(Payload state) override { replica_->command(log::Compact{std::move(state)}); }
-  void reconfigure(NodeSet voters, NodeSet learners) override {
-    replica_->command(log::Reconfigure{std::move(voters), std::move(learners)});
+  Bytes capture() override {
+    replica_->command(log::Capture{});
+    return book_.founded ? preface_of(book_) : Bytes();
   }
+  void compact(Payload state) override { replica_->command(log::Compact{std::move(state)}); }
+
+  const Book& book() const override { return book_; }
+  std::uint64_t change(const BookChange& change) override {
+    replica_->command(log::Propose{++serial_, for_the_book, Payload(encode(change))});
+    return serial_;
+  }
+  void introduce(std::string name, std::vector<std::string> clients) override {
+    ourselves_ = Introduce{self_, std::move(name), std::move(clients), replica_->data()};
+  }
+  bool has_caught_up(NodeId learner) const override;
   void transfer(NodeId to) override { replica_->command(log::Transfer{to}); }
 
   std::uint64_t term() const override { return replica_->node().ballot.term.value; }
@@ -104,25 +181,58 @@ class RaftServer final : public Server {
             .down = [](NodeId) {},
             // Raft sends again what is not answered.
             .broken_promise = [](NodeId, const std::string&) {},
-            .disconnected = [this](NodeId peer) { replica_->command(log::Suspect{peer}); }};
+            .disconnected = [this](NodeId peer) { replica_->command(log::Suspect{peer}); },
+            .turned_away = [this](NodeId peer, const live::Refusal& why) { turned_away(peer, why); }};
   }
+
+  // The members, as this server knows them …
+  std::expected<void, std::string> open_links(boost::asio::io_context& loop, live::LinkOptions options);
+  Book book_at_the_end() const;
+  void tell_links(const Book& book);
+  void book_changed();
+  void apply_change(const log::Entry& entry);
+  void settle(const raft::Configuration& configuration);
+  void turned_away(NodeId peer, const live::Refusal& why);
+  void expel_for_lost_data();
+  void expel(std::string why);
+
+  // … and what is done about them.
+  void look();
+  void found();
+  void introduce_ourselves();
+  void conform();
+  bool hand_over();
 
   // Until the links are open nobody is there to hear anything; whoever should have will ask.
   void send(NodeId to, live::ByteView bytes) {
-    if (links_ && members_.contains(to)) links_->send(to, bytes);
+    if (links_ && links_->knows(to)) links_->send(to, bytes);
   }
 
   void tell(const log::Committed& committed) {
+    if (const auto& configuration = replica_->node().log.at({committed.index}).configuration)
+      settle(*configuration);
     if (!committed.entry) return;
+    if (committed.entry->value == for_the_book) return apply_change(*committed.entry);
     const bool mine = committed.entry->client == replica_->node().self && committed.entry->serial > before_;
     const auto term = replica_->node().log.term_at({committed.index});
     ensure(term.has_value(), "what was just announced is still in the log");
     events_.applied(committed.index, term->value, committed.entry->bytes, mine ? committed.entry->serial : 0);
   }
   void tell(const log::Restored& restored) {
-    if (events_.restored) events_.restored(restored.index, restored.state);
+    const auto parts = split(restored.state.bytes());
+    if (!parts) {
+      unreadable_ = "the book of members in the snapshot cannot be read";
+      return fail(unreadable_);
+    }
+    if (parts->first) {
+      book_ = *parts->first;
+      book_changed();
+    }
+    if (events_.restored) events_.restored(restored.index, parts->second);
   }
   void tell(const log::Taken& taken) {
+    if (founding_ <= taken.serial) founding_ = 0;
+    if (introducing_ <= taken.serial) introducing_ = 0;
     if (events_.taken) events_.taken(taken.serial);
   }
   void tell(const log::Readable& readable) {
@@ -139,13 +249,191 @@ class RaftServer final : public Server {
 
   Events events_;
   live::Log log_;
-  NodeSet members_;
+  NodeId self_ = {};
+  Book book_ = {};
+  Found foundation_ = {};
+  bool joins_ = false;
+  std::optional<Introduce> ourselves_ = {};
+  std::uint64_t founding_ = 0;  // what we proposed, until it is applied
+  std::uint64_t introducing_ = 0;
+  bool expelled_ = false;
+  std::string unreadable_ = {};
+  std::uint64_t without_leader_ = 0;  // looks
+  std::uint64_t transfers_ = 0;
+  std::uint64_t end_then_ = 0;  // of the log, a look before the last
+  std::uint64_t end_now_ = 0;
+  boost::asio::steady_timer looking_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::uint64_t before_ = 0;  // greater serials are of this run
   std::uint64_t serial_ = 0;
   std::uint64_t reads_ = 0;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<live::Links> links_;
 };
+
+std::expected<void, std::string> RaftServer::open_links(boost::asio::io_context& loop,
+                                                        live::LinkOptions options) {
+  const Book known = book_at_the_end();
+  const auto self = std::ranges::find(options.members, self_, &live::Peer::id);
+  if (self == options.members.end()) return Error(live::wrong_with(options.members, self_));
+  if (options.listen.host.empty()) options.listen = self->address();
+  options.epoch = replica_->data();
+  options.list = known.founded || joins_ ? live::MemberList::changing : live::MemberList::founding;
+  // The command line may be older than what the disk knows; who joins has nothing else.
+  if (known.founded) options.members = {*self};
+  auto links = live::Links::open(loop, std::move(options), link_events(), log_);
+  if (!links) return Error(links.error());
+  links_ = std::move(*links);
+  tell_links(known);
+  links_->welcome(!book_.contains(self_));
+  return {};
+}
+
+// With what the log has beyond what is known to be committed: who was added by that may be the one who leads.
+Book RaftServer::book_at_the_end() const {
+  Book book = book_;
+  const Raft& node = replica_->node();
+  for (const raft::Entry& entry : node.log.after(std::max(node.committed, node.log.base.index))) {
+    if (!entry.command || entry.command->value != for_the_book) continue;
+    const auto change = decode<BookChange>(entry.command->bytes.bytes());
+    if (change && !std::holds_alternative<Leave>(*change)) (void)book.apply(*change);
+  }
+  return book;
+}
+
+// Whoever the book does not have although its id was given is gone. Others may come after what is known here.
+void RaftServer::tell_links(const Book& book) {
+  if (!book.founded) return;
+  for (const auto& [id, member] : book.members)
+    links_->add_peer({.id = id, .host = member.host, .port = member.port}, member.data);
+  for (NodeId peer : links_->peers())
+    if (!book.contains(peer) && peer <= book.greatest) links_->remove_peer(peer);
+  links_->change_list(book.greatest);
+}
+
+void RaftServer::book_changed() {
+  if (links_) tell_links(book_);
+  if (events_.members_changed) events_.members_changed();
+}
+
+void RaftServer::apply_change(const log::Entry& entry) {
+  const auto change = decode<BookChange>(entry.bytes.bytes());
+  if (!change) return fail("a change of the members in the log is none that this version knows");
+  const auto done = book_.apply(*change);
+  const bool mine = entry.client == self_ && entry.serial > before_;
+  if (mine && entry.serial == founding_) founding_ = 0;
+  if (mine && entry.serial == introducing_) introducing_ = 0;
+  if (done) book_changed();
+  if (mine && events_.answered) events_.answered(entry.serial, done);
+}
+
+void RaftServer::settle(const raft::Configuration& configuration) {
+  if (configuration.joint()) {
+    if (events_.members_changed) events_.members_changed();
+    return;
+  }
+  const bool were_in = book_.contains(self_);
+  book_.settle(configuration.voters, configuration.learners);
+  log_(live::LogLevel::info,
+       fmt::format("event=members voters={} learners={}", fmt::join(ids(configuration.voters), ","),
+                   fmt::join(ids(configuration.learners), ",")));
+  book_changed();
+  if (were_in && !book_.contains(self_))
+    expel(fmt::format("member {} was removed from the cluster", self_.value));
+}
+
+void RaftServer::turned_away(NodeId peer, const live::Refusal& why) {
+  if (why.code == live::RefusalCode::other_data) return expel_for_lost_data();
+  expel(fmt::format("member {} is no member of the cluster any more, as member {} says", self_.value,
+                    peer.value));
+}
+
+void RaftServer::expel_for_lost_data() {
+  expel(
+      fmt::format("member {} has lost its data: the cluster knows it with other data, and what that one "
+                  "promised nobody may forget; let it come back under a new id "
+                  "(conclave member replace {} HOST:PORT)",
+                  self_.value, self_.value));
+}
+
+void RaftServer::expel(std::string why) {
+  if (std::exchange(expelled_, true)) return;
+  log_(live::LogLevel::error, "event=expelled why=" + live::in_quotes(why));
+  if (events_.expelled) events_.expelled(why);
+}
+
+// ---- what is done about the members
+
+// A learner that has what the log had a moment ago does not hold up those who wait for its vote.
+bool RaftServer::has_caught_up(NodeId learner) const {
+  const auto* leader = std::get_if<Raft::Leader>(&replica_->node().role);
+  if (!leader || !links_->knows(learner)) return false;
+  const auto progress = leader->others.find(learner);
+  return progress != leader->others.end() && !progress->second.offset && end_then_ > 0 &&
+         progress->second.match.value >= end_then_ &&
+         links_->status(learner).state == live::LinkStatus::State::connected;
+}
+
+void RaftServer::look() {
+  end_then_ = std::exchange(end_now_, replica_->node().log.last_index().value);
+  without_leader_ = leader() ? 0 : without_leader_ + 1;
+  links_->welcome(!book_.contains(self_) || without_leader_ > looks_without_leader);
+  if (leads()) {
+    if (!book_.founded)
+      found();
+    else
+      conform();
+  } else {
+    transfers_ = 0;
+  }
+  introduce_ourselves();
+  looking_.expires_after(look_every);
+  looking_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+    if (!error && !alive.expired()) look();
+  });
+}
+
+// The first leader writes down with whom the cluster begins. After that no command line counts any more.
+void RaftServer::found() {
+  if (founding_ == 0 && !joins_) founding_ = change(foundation_);
+}
+
+void RaftServer::introduce_ourselves() {
+  const BookMember* const known = book_.find(self_);
+  if (!ourselves_ || !known || introducing_ != 0 || !leader()) return;
+  if (known->data != 0 && known->data != ourselves_->data) return expel_for_lost_data();
+  const bool says_so = known->data == ourselves_->data && known->name == ourselves_->name &&
+                       known->clients == ourselves_->clients;
+  if (!says_so) introducing_ = change(*ourselves_);
+}
+
+// Raft's configuration is to be what the book says. An entry with the first one is written too: what is only
+// on a command line may be another one at the next start.
+void RaftServer::conform() {
+  const Raft& node = replica_->node();
+  const raft::Configuration& now = node.configuration;
+  if (now.joint() || node.configured > node.committed) return;
+  const Book::Wish wish = book_.wish(now.voters, [this](NodeId id) { return has_caught_up(id); });
+  const bool is_so = wish.voters == now.voters && wish.learners == now.learners;
+  if (wish.voters.empty() || (is_so && node.configured.value > 0)) return;
+  if (!wish.voters.contains(self_) && hand_over()) return;
+  replica_->command(log::Reconfigure{wish.voters, wish.learners});
+}
+
+// A leader that leaves would be missed until somebody's patience ends. True: it tries to find an heir.
+bool RaftServer::hand_over() {
+  const Raft& node = replica_->node();
+  const auto& lead = std::get<Raft::Leader>(node.role);
+  if (lead.heir) return true;
+  if (transfers_++ >= most_transfers) return false;
+  for (NodeId heir : node.configuration.voters) {
+    const BookMember* const member = book_.find(heir);
+    if (heir == self_ || !member || member->leaves || !has_caught_up(heir)) continue;
+    transfer(heir);
+    return true;
+  }
+  return true;
+}
 
 ServerStatus RaftServer::status() const {
   const Raft& node = replica_->node();
@@ -167,8 +455,7 @@ ServerStatus RaftServer::status() const {
                          .flush_worst = replica_->disk().most()};
   if (!node.configuration.votes(node.self) && status.role == "follower") status.role = "learner";
   const auto* leader = std::get_if<Raft::Leader>(&node.role);
-  for (NodeId peer : members_) {
-    if (peer == node.self) continue;
+  for (NodeId peer : links_->peers()) {
     PeerStatus& told = status.peers[peer];
     told.link = links_->status(peer);
     const auto progress = leader ? leader->others.find(peer) : decltype(leader->others.end()){};
@@ -185,7 +472,7 @@ ServerStatus RaftServer::status() const {
 std::expected<std::unique_ptr<Server>, std::string> Server::open(boost::asio::io_context& loop,
                                                                  const ServerOptions& options, Events events,
                                                                  live::Log log) {
-  auto server = std::make_unique<RaftServer>(std::move(events), std::move(log));
+  auto server = std::make_unique<RaftServer>(loop, std::move(events), std::move(log));
   if (auto begun = server->begin(loop, options); !begun) return Error(begun.error());
   return server;
 }

@@ -13,8 +13,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "cluster/book.hpp"
+#include "core/codec.hpp"
 #include "core/node_set.hpp"
 #include "core/payload.hpp"
 #include "live/links.hpp"
@@ -22,8 +26,11 @@
 namespace conclave::cluster {
 
 struct ServerOptions {
+  // Its list of members is the one to begin with; later the disk knows better.
   live::LinkOptions links = {};
-  std::string data = {};  // the directory
+  std::map<NodeId, std::vector<std::string>> clients = {};  // where clients reach them, as far as it is known
+  bool join = false;                                        // the cluster is there: we come in addition
+  std::string data = {};                                    // the directory
   std::chrono::milliseconds heartbeat{50};
   std::chrono::milliseconds patience{300};  // for its leader; a follower waits once to twice this long
   std::chrono::milliseconds handicap{0};    // and this much longer, if others had better lead
@@ -37,14 +44,20 @@ struct Events {
   // elsewhere, or from an earlier run of this process.
   std::function<void(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine)>
       applied;
-  // Instead of what was before this place, the state that it leads to.
-  std::function<void(std::uint64_t index, const Payload& state)> restored = {};
+  // Instead of what was before this place, the state that it leads to; valid during the call.
+  std::function<void(std::uint64_t index, std::span<const std::uint8_t> state)> restored = {};
   // What was proposed here up to this is in that state; what came of it nobody here knows.
   std::function<void(std::uint64_t serial)> taken = {};
   // Everything that was committed before `read` returned this is applied.
   std::function<void(std::uint64_t serial)> readable = {};
   std::function<void(std::uint64_t term)> leading = {};
   std::function<void(const std::string& why)> failed = {};  // its disk: it takes no part any more
+  // The book, or who votes, is another one.
+  std::function<void()> members_changed = {};
+  // What came of a change that was asked for here.
+  std::function<void(std::uint64_t serial, std::expected<NodeId, BookError>)> answered = {};
+  // This server is no member any more, and will not be one again.
+  std::function<void(const std::string& why)> expelled = {};
 };
 
 struct PeerStatus {
@@ -84,11 +97,17 @@ class Server {
 
   virtual std::uint64_t propose(Payload command) = 0;
   virtual std::uint64_t read() = 0;
-  // A snapshot: the state as it is now, and what it looks like once it is saved.
-  virtual void capture() = 0;
+  // A snapshot: the state as it is now, and what it looks like once it is saved. The bytes that `capture`
+  // returns come before it.
+  virtual Bytes capture() = 0;
   virtual void compact(Payload state) = 0;
-  virtual void reconfigure(NodeSet voters, NodeSet learners) = 0;
   virtual void transfer(NodeId to) = 0;
+
+  // Who the members are. A change is answered when it is in the book; the leader then sees to it.
+  virtual const Book& book() const = 0;
+  virtual std::uint64_t change(const BookChange& change) = 0;
+  virtual void introduce(std::string name, std::vector<std::string> clients) = 0;  // ourselves
+  virtual bool has_caught_up(NodeId learner) const = 0;                            // as the leader knows
 
   virtual bool leads() const = 0;
   virtual std::uint64_t term() const = 0;

@@ -1,5 +1,7 @@
 #include "etcd/front.hpp"
 
+#include <fmt/format.h>
+
 #include "rpc/name_number.hpp"
 
 namespace conclave::etcd {
@@ -12,11 +14,18 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       cluster_(rpc::number_of_name(options_.group)),
       self_(machine.options().server.links.self),
       session_timer_(machine.loop()),
+      change_timer_(machine.loop()),
       watches_(
           server, machine, options_.watches,
           [this](etcdserverpb::ResponseHeader* header, kv::Revision revision) { head(header, revision); }) {
   machine_.listen({.changed = [this](const kv::Outcome& outcome) { changed(outcome); },
-                   .restored = [this] { restored(); }});
+                   .restored = [this] { restored(); },
+                   .members_changed = [this] { look_at_changes(); },
+                   .answered =
+                       [this](std::uint64_t serial, std::expected<NodeId, cluster::BookError> done) {
+                         change_answered(serial, done);
+                       }});
+  machine_.server().introduce(fmt::format("member-{}", self_.value), options_.client_urls);
   server_.on_disconnect([this](rpc::ConnectionId connection) { connection_gone(connection); });
   // A client may say that it has no use for a member that knows no leader.
   server_.before_each([this](const rpc::Call& call) {
@@ -28,6 +37,7 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
   offer_lines();
   offer_status();
   offer_maintenance();
+  offer_cluster();
   offer_auth();
   offer_pages();
   renew_sessions();

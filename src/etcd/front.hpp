@@ -30,9 +30,8 @@ using rpc::CallerPtr;
 
 struct FrontOptions {
   std::string group = "conclave";
-  std::vector<live::Peer> members = {};
-  // Where clients reach each member; an etcd client that asks for the members connects to these.
-  std::map<NodeId, std::vector<std::string>> client_urls = {};
+  // Where clients reach this member; an etcd client that asks for the members connects to these.
+  std::vector<std::string> client_urls = {};
   std::size_t waiting = 100'000;    // clients of this member, for locks and elections
   std::size_t observers = 100'000;  // of elections
   // A client that locks without a lease keeps what it has as long as its connection; if this member is gone,
@@ -128,7 +127,6 @@ class Front {
   void offer_maintenance();
   void offer_auth();
   void offer_pages();
-  void add_members(google::protobuf::RepeatedPtrField<etcdserverpb::Member>& told) const;
   etcdserverpb::StatusResponse etcd_status() const;
   void alarm(const etcdserverpb::AlarmRequest& request, const CallerPtr& caller);
   // A copy of the state on its way to a client.
@@ -138,9 +136,38 @@ class Front {
     std::size_t sent = 0;
   };
   void send_state(const std::shared_ptr<Download>& download);
-  void move_leader(const etcdserverpb::MoveLeaderRequest& request, const CallerPtr& caller);
   conclavepb::StatusResponse status() const;
   std::string metrics() const;
+
+  // cluster_service.cpp
+  using Changed = std::move_only_function<void(std::expected<NodeId, rpc::Status>)>;
+  // Somebody who waits until the members are what was asked for.
+  struct Change {
+    std::optional<cluster::BookChange> change = {};
+    std::function<bool(NodeId)> is_done = {};  // none: when it is in the book
+    rpc::Status late = timed_out;              // what is said if it takes too long
+    std::chrono::milliseconds patience = {};   // 0: the usual
+    Changed then = {};
+    NodeId member = {};
+    std::uint64_t serial = 0;  // 0: the book has it
+    std::chrono::steady_clock::time_point deadline = {};
+  };
+  void offer_cluster();
+  template <class Response>
+  void answer_members(const CallerPtr& caller) const;
+  void member_add(const etcdserverpb::MemberAddRequest& request, const CallerPtr& caller);
+  void member_remove(std::uint64_t id, bool force, Changed then);
+  void member_update(const etcdserverpb::MemberUpdateRequest& request, const CallerPtr& caller);
+  void member_promote(const etcdserverpb::MemberPromoteRequest& request, const CallerPtr& caller);
+  void replace_member(const conclavepb::ReplaceMemberRequest& request, const CallerPtr& caller);
+  void move_leader(const etcdserverpb::MoveLeaderRequest& request, const CallerPtr& caller);
+  void add_members(google::protobuf::RepeatedPtrField<etcdserverpb::Member>& told) const;
+  void tell_member(NodeId id, etcdserverpb::Member& told) const;
+  bool is_up(const cluster::ServerStatus& now, NodeId id) const;
+  rpc::Status objection(const NodeSet& voters_then, NodeId newcomer) const;
+  void await(Change change);
+  void change_answered(std::uint64_t serial, const std::expected<NodeId, cluster::BookError>& done);
+  void look_at_changes();
 
   rpc::Server& server_;
   Machine& machine_;
@@ -160,6 +187,8 @@ class Front {
   std::map<kv::LeaseId, rpc::ConnectionId> sessions_;
   std::map<rpc::ConnectionId, std::set<kv::LeaseId>> sessions_by_connection_;
   boost::asio::steady_timer session_timer_;
+  std::list<Change> changes_;
+  boost::asio::steady_timer change_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   WatchService watches_;
 };

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t most_rounds = 4;   // of Raft for reads, at a time
 constexpr std::size_t most_savers = 16;  // of the state, at a time
 constexpr auto deadline_step = 100ms;
+constexpr auto last_words = 500ms;  // of a member that was removed
 
 }  // namespace
 
@@ -59,6 +60,7 @@ Machine::Machine(boost::asio::io_context& loop, const MachineOptions& options, F
       tell_failed_(std::move(failed)),
       log_(std::move(log)),
       table_seed_(std::random_device{}() | std::uint64_t{std::random_device{}()} << 32),
+      ending_(loop),
       deadlines_(loop),
       clock_(loop) {
   renew_store(std::make_unique<kv::Store>(table_seed_));
@@ -69,11 +71,21 @@ Machine::~Machine() { *alive_ = false; }
 cluster::Events Machine::server_events() {
   return {.applied = [this](std::uint64_t index, std::uint64_t term, const Payload& command,
                             std::uint64_t mine) { applied(index, term, command, mine); },
-          .restored = [this](std::uint64_t index, const Payload& state) { restored(index, state); },
+          .restored = [this](std::uint64_t index,
+                             std::span<const std::uint8_t> state) { restored(index, state); },
           .taken = [this](std::uint64_t serial) { taken(serial); },
           .readable = [this](std::uint64_t serial) { readable(serial); },
           .leading = [this](std::uint64_t) { leading(); },
-          .failed = [this](const std::string& why) { fail(why); }};
+          .failed = [this](const std::string& why) { fail(why); },
+          .members_changed =
+              [this] {
+                if (events_.members_changed) events_.members_changed();
+              },
+          .answered =
+              [this](std::uint64_t serial, std::expected<NodeId, cluster::BookError> done) {
+                if (events_.answered) events_.answered(serial, done);
+              },
+          .expelled = [this](const std::string& why) { expelled(why); }};
 }
 
 void Machine::renew_store(std::unique_ptr<kv::Store> store) {
@@ -334,10 +346,10 @@ void Machine::look_at_quota() {
 
 // ---- snapshots
 
-void Machine::restored(std::uint64_t index, const Payload& state) {
+void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state) {
   if (failed_) return;
   kv::SnapshotReader reader(table_seed_);
-  if (const auto fed = reader.feed(state.bytes()); !fed)
+  if (const auto fed = reader.feed(state); !fed)
     return fail("the snapshot cannot be read: " + std::string(kv::describe(fed.error())));
   auto store = reader.finish();
   if (!store) return fail("the snapshot cannot be read: " + std::string(kv::describe(store.error())));
@@ -377,8 +389,8 @@ void Machine::plan_snapshot() {
 
 void Machine::begin_snapshot() {
   if (writer_ || failed_) return;
-  server_->capture();
-  snapshot_.clear();
+  snapshot_ = server_->capture();
+  preface_ = snapshot_.size();
   writer_ = std::make_unique<kv::SnapshotWriter>(*store_);
   snapshot_index_ = index_;
   bytes_since_ = 0;
@@ -395,16 +407,29 @@ void Machine::write_snapshot() {
   ++stats_.snapshots;
   log_(live::LogLevel::debug,
        fmt::format("event=snapshot index={} bytes={}", snapshot_index_, snapshot_.size()));
-  const Payload state(snapshot_);
+  server_->compact(Payload(snapshot_));
+  if (!savers_.empty()) {
+    const std::span<const std::uint8_t> all = snapshot_;
+    const Payload state(all.subspan(preface_));
+    for (Saved& saver : std::exchange(savers_, {})) saver(state);
+  }
   snapshot_ = {};
-  server_->compact(state);
-  for (Saved& saver : std::exchange(savers_, {})) saver(state);
 }
 
 void Machine::fail(const std::string& why) {
   if (std::exchange(failed_, true)) return;
   log_(live::LogLevel::error, "event=store_failed why=" + live::in_quotes(why));
-  if (tell_failed_) tell_failed_(why);
+  if (tell_failed_) tell_failed_(End::failed, why);
+}
+
+// What is said to others last is still on its way.
+void Machine::expelled(const std::string& why) {
+  if (std::exchange(failed_, true)) return;
+  expelled_ = true;
+  if (events_.members_changed) events_.members_changed();
+  after(ending_, last_words, [this, why] {
+    if (tell_failed_) tell_failed_(End::expelled, why);
+  });
 }
 
 }  // namespace conclave::etcd

@@ -51,6 +51,8 @@ struct MachineEvents {
   // The store is another one: all watches and all who stood in lines are forgotten, and nothing that was
   // read from the former one is true any more.
   std::function<void()> restored;
+  std::function<void()> members_changed = {};
+  std::function<void(std::uint64_t serial, std::expected<NodeId, cluster::BookError>)> answered = {};
 };
 
 // Counted from the start; for /metrics.
@@ -73,8 +75,10 @@ class Machine {
   using Readable = std::move_only_function<void(const rpc::Status&)>;
   using Renewed = std::move_only_function<void(std::expected<std::int64_t, rpc::Status>)>;
 
-  // This member takes no part any more: its disk is broken, or its log is not one that it understands.
-  using Failed = std::function<void(const std::string& why)>;
+  // This member takes no part any more: its disk is broken, its log is not one that it understands, or it
+  // was removed.
+  enum class End { failed, expelled };
+  using Failed = std::function<void(End how, const std::string& why)>;
 
   static std::expected<std::unique_ptr<Machine>, std::string> open(boost::asio::io_context& loop,
                                                                    const MachineOptions& options,
@@ -105,6 +109,7 @@ class Machine {
   boost::asio::io_context& loop() { return loop_; }
   // The least time to live that a lease is granted: who must ask a new leader has time to find it.
   std::int64_t least_ttl() const;
+  bool is_expelled() const { return expelled_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -133,11 +138,12 @@ class Machine {
 
   void applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine);
   void answer(std::uint64_t serial, kv::Answer answer);
-  void restored(std::uint64_t index, const Payload& state);
+  void restored(std::uint64_t index, std::span<const std::uint8_t> state);
   void taken(std::uint64_t serial);
   void readable(std::uint64_t serial);
   void leading();
   void fail(const std::string& why);
+  void expelled(const std::string& why);
 
   void begin_round();
   void settle_rounds();
@@ -164,6 +170,8 @@ class Machine {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   MachineEvents events_ = {};
   bool failed_ = false;
+  bool expelled_ = false;
+  boost::asio::steady_timer ending_;
 
   std::unique_ptr<kv::Store> store_;
   std::unique_ptr<kv::Watches> watches_;
@@ -193,6 +201,7 @@ class Machine {
   std::unique_ptr<kv::SnapshotWriter> writer_;
   bool snapshot_is_due_ = false;
   Bytes snapshot_;
+  std::size_t preface_ = 0;  // bytes of it that are not the store's
   std::vector<Saved> savers_;
 
   MachineStats stats_ = {};

@@ -36,7 +36,7 @@ class Machines : public testing::Test {
 
   void open() {
     auto opened = Machine::open(
-        loop, options, [this](const std::string& why) { failure = why; },
+        loop, options, [this](Machine::End, const std::string& why) { failure = why; },
         [](live::LogLevel, std::string_view) {});
     ASSERT_TRUE(opened) << opened.error();
     machine = std::move(*opened);

@@ -15,8 +15,6 @@ namespace pb = etcdserverpb;
 
 namespace {
 
-const rpc::Status not_leader = {rpc::Code::failed_precondition, "etcdserver: not leader"};
-const rpc::Status bad_transferee = {rpc::Code::failed_precondition, "etcdserver: bad leader transferee"};
 const rpc::Status no_authentication = {rpc::Code::failed_precondition,
                                        "etcdserver: authentication is not enabled"};
 
@@ -49,14 +47,19 @@ conclavepb::StatusResponse Front::status() const {
   response.set_engine("raft");
   response.set_group(options_.group);
   response.set_leases(machine_.store().leases().all().size());
-  for (const live::Peer& peer : options_.members) {
+  const cluster::Book& book = machine_.server().book();
+  for (const auto& [id, member] : book.members) {
     conclavepb::Member& told = *response.add_members();
-    told.set_id(peer.id.value);
-    told.set_address(live::in_words(peer.address()));
-    told.set_self(peer.id == self_);
-    const auto found = now.peers.find(peer.id);
-    told.set_up(peer.id == self_ ||
-                (found != now.peers.end() && found->second.link.state == live::LinkStatus::State::connected));
+    told.set_id(id.value);
+    told.set_address(live::in_words({member.host, member.port}));
+    told.set_self(id == self_);
+    told.set_up(is_up(now, id));
+    told.set_votes(now.voters.contains(id));
+    told.set_shall_vote(member.votes && !member.leaves);
+    told.set_leaves(member.leaves);
+    told.set_replaces(member.replaces.value);
+    for (const std::string& url : member.clients) told.add_client_urls(url);
+    const auto found = now.peers.find(id);
     if (found == now.peers.end()) continue;
     told.set_incarnation(found->second.link.incarnation);
     response.set_messages(response.messages() + found->second.link.sent);
@@ -90,21 +93,6 @@ conclavepb::StatusResponse Front::status() const {
 
 // ---- etcd's
 
-void Front::add_members(google::protobuf::RepeatedPtrField<pb::Member>& all) const {
-  const cluster::ServerStatus now = machine_.server().status();
-  for (const live::Peer& peer : options_.members) {
-    if (!now.voters.contains(peer.id) && !now.learners.contains(peer.id)) continue;
-    pb::Member& told = *all.Add();
-    told.set_id(peer.id.value);
-    told.set_name(fmt::format("member-{}", peer.id.value));
-    told.add_peerurls("http://" + live::in_words(peer.address()));
-    told.set_islearner(now.learners.contains(peer.id));
-    const auto urls = options_.client_urls.find(peer.id);
-    if (urls == options_.client_urls.end()) continue;
-    for (const std::string& url : urls->second) told.add_clienturls(url);
-  }
-}
-
 pb::StatusResponse Front::etcd_status() const {
   const cluster::ServerStatus now = machine_.server().status();
   const auto bytes = static_cast<std::int64_t>(machine_.store().history().bytes());
@@ -133,9 +121,6 @@ void Front::offer_maintenance() {
                            [this](const auto&, const CallerPtr& caller) { caller->answer(etcd_status()); });
   offer<pb::AlarmRequest>(maintenance + "Alarm", json + "alarm",
                           [this](const auto& request, const CallerPtr& caller) { alarm(request, caller); });
-  offer<pb::MoveLeaderRequest>(
-      maintenance + "MoveLeader", json + "transfer-leadership",
-      [this](const auto& request, const CallerPtr& caller) { move_leader(request, caller); });
   // Records are in memory: there are no holes to close.
   offer<pb::DefragmentRequest>(
       maintenance + "Defragment", json + "defragment",
@@ -171,17 +156,6 @@ void Front::offer_maintenance() {
         });
       },
       true);
-  offer<pb::MemberListRequest>("/etcdserverpb.Cluster/MemberList", "/v3/cluster/member/list",
-                               [this](const auto& request, const CallerPtr& caller) {
-                                 const auto answer = [this, caller](const rpc::Status& status) {
-                                   if (!status.ok()) return caller->refuse(status);
-                                   pb::MemberListResponse response;
-                                   head(response.mutable_header(), 0);
-                                   add_members(*response.mutable_members());
-                                   caller->answer(response);
-                                 };
-                                 request.linearizable() ? machine_.read(answer) : answer({});
-                               });
 }
 
 void Front::send_state(const std::shared_ptr<Download>& download) {
@@ -242,17 +216,6 @@ void Front::alarm(const pb::AlarmRequest& request, const CallerPtr& caller) {
                        if (is_last) answer(outcome ? rpc::Status{} : outcome.error(), meant);
                      });
   }
-}
-
-// Answers when it was asked for; who wants to know whether it came about asks for the status.
-void Front::move_leader(const pb::MoveLeaderRequest& request, const CallerPtr& caller) {
-  if (!machine_.server().leads()) return caller->refuse(not_leader);
-  const auto to = std::ranges::find(options_.members, request.targetid(),
-                                    [](const live::Peer& peer) { return std::uint64_t{peer.id.value}; });
-  if (to == options_.members.end() || to->id == self_ || !machine_.server().status().voters.contains(to->id))
-    return caller->refuse(bad_transferee);
-  machine_.server().transfer(to->id);
-  caller->answer(pb::MoveLeaderResponse());
 }
 
 // There are no users; whoever reaches the port may do everything.
