@@ -2,69 +2,44 @@
 
 #include <fmt/format.h>
 
-#include "client/background.hpp"
-#include "rpc/typed_client.hpp"
+#include <future>
+
+#include "cli/one_call.hpp"
 
 namespace conclave::cli {
 namespace {
 
 constexpr std::chrono::seconds patience{3};
 
-std::string why(const rpc::Failure& failure) {
-  if (failure.status.code == rpc::Code::unimplemented) return "it is no conclave: " + failure.status.message;
-  return failure.status.message.empty() ? std::string(rpc::name(failure.status.code))
-                                        : failure.status.message;
-}
-
-// One call to one endpoint; `loop` is run by whoever made it.
 template <class Response>
-std::unique_ptr<rpc::Channel> ask(boost::asio::io_context& loop, const ServerFlags& servers,
-                                  const std::string& endpoint, std::string_view path,
-                                  const google::protobuf::Message& request,
-                                  std::expected<Response, std::string>& answer) {
-  Options one = servers.options;
-  one.endpoints = {endpoint};
-  rpc::ChannelOptions options = channel_options(one);
-  options.connect_timeout = patience;
-  auto channel = rpc::Channel::open(loop, options);
-  if (!channel) {
-    answer = std::unexpected(channel.error());
-    return nullptr;
-  }
-  rpc::call<Response>(**channel, path, request, {.timeout = patience},
-                      [&answer, raw = channel->get()](std::expected<Response, rpc::Failure> heard) {
-                        if (heard)
-                          answer = std::move(*heard);
-                        else
-                          answer = std::unexpected(why(heard.error()));
-                        raw->close();
-                      });
-  return std::move(*channel);
+std::expected<Response, std::string> ask(const ServerFlags& servers, const std::string& endpoint,
+                                         std::string_view path,
+                                         const google::protobuf::MessageLite& request) {
+  auto answer = call_once<Response>(servers, endpoint, path, request, patience);
+  if (answer) return std::move(*answer);
+  if (answer.error().code == rpc::Code::unimplemented)
+    return std::unexpected("it is no conclave: " + answer.error().message);
+  return std::unexpected(in_words(answer.error()));
 }
 
 }  // namespace
 
 std::vector<Asked> ask_status(const ServerFlags& servers) {
-  boost::asio::io_context loop(1);
-  std::vector<Asked> all;
+  std::vector<std::pair<std::string, std::future<decltype(Asked::status)>>> asked;
   for (const std::string& endpoint : endpoints_of(servers))
-    all.push_back({endpoint, std::unexpected("no answer")});
-  std::vector<std::unique_ptr<rpc::Channel>> channels;
-  for (Asked& asked : all)
-    channels.push_back(ask(loop, servers, asked.endpoint, "/conclavepb.Conclave/Status",
-                           conclavepb::StatusRequest(), asked.status));
-  loop.run();
+    asked.emplace_back(endpoint, std::async(std::launch::async, [&servers, endpoint] {
+                         return ask<conclavepb::StatusResponse>(
+                             servers, endpoint, "/conclavepb.Conclave/Status", conclavepb::StatusRequest());
+                       }));
+  std::vector<Asked> all;
+  for (auto& [endpoint, status] : asked) all.push_back({endpoint, status.get()});
   return all;
 }
 
 std::expected<conclavepb::EvictResponse, std::string> ask_evict(const ServerFlags& servers,
                                                                 const std::string& endpoint,
                                                                 const conclavepb::EvictRequest& request) {
-  boost::asio::io_context loop(1);
-  std::expected<conclavepb::EvictResponse, std::string> answer = std::unexpected("no answer");
-  const auto channel = ask(loop, servers, endpoint, "/conclavepb.Conclave/Evict", request, answer);
-  loop.run();
-  return answer;
+  return ask<conclavepb::EvictResponse>(servers, endpoint, "/conclavepb.Conclave/Evict", request);
 }
 
 std::string time_span(std::int64_t milliseconds) {

@@ -43,6 +43,8 @@ int main(int argc, char** argv) {
   add_status(app, action);
   add_history(app, action);
   add_evict(app, action);
+  add_member(app, action);
+  add_transfer(app, action);
   add_lock(app, action, command);
   add_elect(app, action, command);
   add_leader(app, action);
