@@ -58,6 +58,7 @@ struct Member {
   std::vector<std::uint64_t> ups = {};
   std::vector<std::string> broken = {};
   unsigned drained = 0;
+  std::vector<Refusal> turned_away = {};
   std::function<void(NodeId)> answer = [](NodeId) {};
   std::string log = {};
   std::unique_ptr<Links> links = {};
@@ -73,7 +74,8 @@ struct Member {
         .up = [this](NodeId, std::uint64_t incarnation) { ups.push_back(incarnation); },
         .down = [](NodeId) {},
         .broken_promise = [this](NodeId, const std::string& why) { broken.push_back(why); },
-        .drained = [this](NodeId) { ++drained; }};
+        .drained = [this](NodeId) { ++drained; },
+        .turned_away = [this](NodeId, const Refusal& why) { turned_away.push_back(why); }};
     auto opened = Links::open(loop, options, std::move(events),
                               [this](LogLevel, std::string_view line) { log.append(line).append("\n"); });
     if (opened)
@@ -484,6 +486,122 @@ TEST(LinksOverTls, StillWantTheKey) {
   EXPECT_TRUE(comes_true(loop, [&] { return one.logged("code=wrong_key") && two.logged("code=wrong_key"); }))
       << one.log << two.log;
   EXPECT_TRUE(one.ups.empty());
+}
+
+// ---- members that come and go
+
+LinkOptions changing(NodeId self, const std::vector<Peer>& members, std::uint64_t data) {
+  LinkOptions options = usual(self, members);
+  options.list = MemberList::changing;
+  options.epoch = data;
+  options.knock_after = 100ms;
+  return options;
+}
+// Each knows itself only, until it is told of the others.
+LinkOptions alone(NodeId self, const std::vector<Peer>& members, std::uint64_t data) {
+  return changing(self, {members[self.value - 1]}, data);
+}
+bool connected(const Member& one, std::uint32_t to) {
+  return one.links->knows({to}) && one.links->status({to}).state == LinkStatus::State::connected;
+}
+
+TEST(LinksOfAChangingGroup, LeadToWhoeverIsAdded) {
+  boost::asio::io_context loop;
+  const auto members = some_members(2);
+  Member one(loop, alone({1}, members, 11));
+  Member two(loop, alone({2}, members, 22));
+  EXPECT_FALSE(one.links->knows({2}));
+  one.links->add_peer(members[1]);
+  two.links->add_peer(members[0]);
+  one.send(2, "hello");
+  ASSERT_TRUE(comes_true(loop, [&] { return two.got.size() == 1; })) << one.log << two.log;
+  EXPECT_EQ(one.links->peers(), std::vector<NodeId>{{2}});
+}
+
+TEST(LinksOfAChangingGroup, TellWhoeverIsRemovedAndRefuseItLater) {
+  boost::asio::io_context loop;
+  const auto members = some_members(3);
+  Member one(loop, changing({1}, members, 11));
+  Member two(loop, changing({2}, members, 22));
+  Member three(loop, changing({3}, members, 33));
+  ASSERT_TRUE(comes_true(loop, [&] { return connected(one, 2) && connected(two, 3) && connected(one, 3); }));
+  two.links->remove_peer({1});
+  two.links->remove_peer({3});
+  ASSERT_TRUE(comes_true(loop, [&] { return one.turned_away.size() == 1 && three.turned_away.size() == 1; }));
+  EXPECT_EQ(one.turned_away[0].code, RefusalCode::removed_member);
+  EXPECT_EQ(two.links->peers(), std::vector<NodeId>{});
+  // The smaller dials again, the greater knocks; both are told again, by somebody who knows the key.
+  ASSERT_TRUE(comes_true(loop, [&] { return one.turned_away.size() > 1 && three.turned_away.size() > 1; }))
+      << three.log;
+  EXPECT_TRUE(connected(one, 3)) << "others are not concerned";
+}
+
+TEST(LinksOfAChangingGroup, RefuseIdsThatWereNeverGiven) {
+  boost::asio::io_context loop;
+  const auto members = some_members(3);
+  Member two(loop, changing({2}, {members[0], members[1]}, 22));
+  Member three(loop, changing({3}, members, 33));
+  ASSERT_TRUE(comes_true(loop, [&] { return two.logged("code=unknown_member"); }));
+  EXPECT_TRUE(three.turned_away.empty()) << "it may become a member yet";
+  EXPECT_TRUE(three.ups.empty());
+  two.links->welcome(true);  // it may have missed who came
+  ASSERT_TRUE(comes_true(loop, [&] { return connected(two, 3); })) << two.log << three.log;
+}
+
+TEST(LinksOfAChangingGroup, RefuseWhoeverDoesNotKnowTheKey) {
+  boost::asio::io_context loop;
+  const auto members = some_members(2);
+  Member one(loop, changing({1}, members, 11));
+  one.links->welcome(true);
+  LinkOptions options = changing({2}, members, 22);
+  options.key = "guess";
+  Member two(loop, options);
+  EXPECT_TRUE(comes_true(loop, [&] { return one.logged("code=wrong_key"); }));
+  EXPECT_TRUE(one.ups.empty() && two.ups.empty());
+}
+
+TEST(LinksOfAChangingGroup, RefuseAMemberThatHasLostItsData) {
+  boost::asio::io_context loop;
+  const auto members = some_members(2);
+  for (const NodeId lost : {NodeId{1}, NodeId{2}}) {
+    const NodeId other = {3 - lost.value};
+    Member keeper(loop, alone(other, members, 5));
+    keeper.links->add_peer(members[lost.value - 1], 77);
+    Member loser(loop, changing(lost, members, 78));
+    ASSERT_TRUE(comes_true(loop, [&] { return !loser.turned_away.empty(); })) << keeper.log << loser.log;
+    EXPECT_EQ(loser.turned_away[0].code, RefusalCode::other_data);
+    EXPECT_TRUE(keeper.turned_away.empty());
+    EXPECT_TRUE(keeper.ups.empty());
+  }
+}
+
+TEST(LinksOfAChangingGroup, WantOneListToBeginWith) {
+  boost::asio::io_context loop;
+  const auto members = some_members(3);
+  const auto founding = [&](NodeId self, std::vector<Peer> list) {
+    LinkOptions options = changing(self, list, self.value);
+    options.list = MemberList::founding;
+    return options;
+  };
+  Member one(loop, founding({1}, members));
+  Member two(loop, founding({2}, {members[0], members[1]}));
+  EXPECT_TRUE(comes_true(loop, [&] { return two.logged("code=wrong_members"); }));
+  EXPECT_TRUE(one.ups.empty());
+  two.links->change_list({3});
+  two.links->add_peer(members[2]);
+  EXPECT_TRUE(comes_true(loop, [&] { return connected(one, 2); })) << "who comes late hears how it went on";
+}
+
+TEST(LinksOfAChangingGroup, FollowAPeerToItsNewAddress) {
+  boost::asio::io_context loop;
+  auto members = some_members(2);
+  Member one(loop, changing({1}, members, 11));
+  members[1].port = free_port();
+  Member two(loop, changing({2}, members, 22));
+  EXPECT_FALSE(comes_true(
+      loop, [&] { return connected(one, 2); }, 200ms));
+  one.links->add_peer(members[1]);
+  EXPECT_TRUE(comes_true(loop, [&] { return connected(one, 2); }));
 }
 
 }  // namespace

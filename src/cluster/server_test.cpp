@@ -1,0 +1,204 @@
+#include "cluster/server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "live/children.hpp"
+
+namespace conclave::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Servers of one cluster, each with a disk, on one loop. Their machine is a list of words.
+class Servers : public testing::Test {
+ protected:
+  struct One {
+    std::unique_ptr<Server> server = {};
+    std::vector<std::string> words = {};
+    std::map<std::uint64_t, std::expected<NodeId, BookError>> answers = {};
+    std::string expelled = {};
+    unsigned restored = 0;
+  };
+
+  Servers() {
+    std::string path = testing::TempDir() + "servers-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
+    folder = path;
+    const auto ports = live::free_ports(7).value();
+    for (std::uint32_t id = 1; id <= 7; ++id) places.push_back({{id}, "127.0.0.1", ports[id - 1]});
+  }
+  ~Servers() override {
+    all.clear();
+    loop.restart();
+    loop.poll();
+    std::filesystem::remove_all(folder);
+  }
+
+  void open(std::uint32_t id, std::vector<live::Peer> members, bool join = false) {
+    One& one = all[id];
+    ServerOptions options = {.join = join,
+                             .data = folder + "/" + std::to_string(id),
+                             .heartbeat = 10ms,
+                             .patience = 100ms,
+                             .keep_entries = 0};
+    options.links = {.self = {id}, .members = std::move(members), .group = "test", .algorithm = "raft"};
+    options.links.key = "a key of this test";
+    options.links.knock_after = 200ms;
+    auto opened = Server::open(
+        loop, options,
+        {.applied = [&one](
+                        std::uint64_t, std::uint64_t, const Payload& word,
+                        std::uint64_t) { one.words.emplace_back(word.bytes().begin(), word.bytes().end()); },
+         .restored =
+             [&one](std::uint64_t, std::span<const std::uint8_t> state) {
+               one.words = decode<std::vector<std::string>>(state).value();
+               ++one.restored;
+             },
+         .answered = [&one](std::uint64_t serial,
+                            std::expected<NodeId, BookError> done) { one.answers.emplace(serial, done); },
+         .expelled = [&one](const std::string& why) { one.expelled = why; }},
+        [](live::LogLevel, std::string_view) {});
+    ASSERT_TRUE(opened) << opened.error();
+    one.server = std::move(*opened);
+  }
+  void open_three() {
+    const std::vector<live::Peer> three(places.begin(), places.begin() + 3);
+    for (std::uint32_t id = 1; id <= 3; ++id) open(id, three);
+    until([&] { return leader() && server(leader()).book().founded; });
+  }
+  void close(std::uint32_t id) {
+    all.erase(id);
+    loop.restart();
+    loop.poll();
+  }
+
+  template <std::predicate Seen>
+  void until(Seen&& seen) {
+    const auto end = std::chrono::steady_clock::now() + 30s;
+    while (!seen()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "waited in vain";
+      loop.restart();
+      loop.run_one_for(10ms);
+    }
+  }
+  Server& server(std::uint32_t id) { return *all.at(id).server; }
+  // Whoever leads and can still be heard.
+  std::uint32_t leader() {
+    std::uint32_t found = 0;
+    std::uint64_t term = 0;
+    for (auto& [id, one] : all) {
+      if (!one.server || !one.expelled.empty() || !one.server->leads() || one.server->term() < term) continue;
+      found = id;
+      term = one.server->term();
+    }
+    return found;
+  }
+  std::expected<NodeId, BookError> change(std::uint32_t at, const BookChange& change) {
+    const std::uint64_t serial = server(at).change(change);
+    until([&] { return all.at(at).answers.contains(serial); });
+    return all.at(at).answers.at(serial);
+  }
+  void write(const std::string& word) {
+    const std::uint32_t at = leader();
+    server(at).propose(Payload(std::span(reinterpret_cast<const std::uint8_t*>(word.data()), word.size())));
+    until([&] { return !all.at(at).words.empty() && all.at(at).words.back() == word; });
+  }
+  bool votes(std::uint32_t id) { return leader() && server(leader()).book().voters.contains({id}); }
+
+  boost::asio::io_context loop{1};
+  std::string folder;
+  std::vector<live::Peer> places;
+  std::map<std::uint32_t, One> all;
+};
+
+TEST_F(Servers, WriteDownWithWhomTheyBegin) {
+  open_three();
+  until([&] { return server(1).book() == server(3).book() && server(1).status().committed >= 4; });
+  EXPECT_EQ(server(2).book().greatest, NodeId{3});
+  EXPECT_EQ(server(2).book().find({1})->port, places[0].port);
+  server(1).introduce("one", {"http://somewhere:1"});
+  until([&] { return server(3).book().find({1})->name == "one"; });
+  EXPECT_NE(server(3).book().find({1})->data, 0u);
+}
+
+TEST_F(Servers, TakeInANewcomerWhichVotesWhenItHasCaughtUp) {
+  open_three();
+  write("before");
+  const auto follower = leader() == 1 ? 2u : 1u;
+  ASSERT_EQ(change(follower, Enter{.host = "127.0.0.1", .port = places[3].port, .votes = true}), NodeId{4});
+  until([&] { return server(leader()).book().learners.contains({4}); });
+  open(4, {places[3]}, true);  // it knows nobody
+  until([&] { return votes(4); });
+  write("after");
+  until([&] { return all.at(4).words == std::vector<std::string>{"before", "after"}; });
+}
+
+TEST_F(Servers, BringANewcomerASnapshotWithTheBook) {
+  open_three();
+  for (int i = 0; i < 20; ++i) write(std::to_string(i));
+  const std::uint32_t lead = leader();
+  Bytes state = server(lead).capture();
+  const Bytes machine = encode(all.at(lead).words);
+  state.insert(state.end(), machine.begin(), machine.end());
+  server(lead).compact(Payload(state));
+  ASSERT_TRUE(change(lead, Enter{.host = "127.0.0.1", .port = places[3].port}));
+  open(4, {places[3]}, true);
+  until([&] { return all.at(4).restored == 1 && all.at(4).words.size() == 20; });
+  until([&] { return server(4).book() == server(lead).book(); });
+}
+
+TEST_F(Servers, ReplaceAMemberThatIsDead) {
+  open_three();
+  const std::uint32_t dead = leader() == 3 ? 2u : 3u;
+  close(dead);
+  write("without it");
+  ASSERT_EQ(change(leader(), Enter{.host = "127.0.0.1", .port = places[3].port, .replaces = {dead}}),
+            NodeId{4});
+  open(4, {places[3]}, true);
+  until([&] { return votes(4) && !server(leader()).book().contains({dead}); });
+  EXPECT_EQ(server(leader()).book().voters.size(), 3u);
+  open(dead, {places[0], places[1], places[2]});  // its disk knows nothing of that
+  until([&] { return !all.at(dead).expelled.empty(); });
+}
+
+TEST_F(Servers, LetTheLeaderGo) {
+  open_three();
+  const std::uint32_t old = leader();
+  ASSERT_TRUE(change(old, Leave{{old}}));
+  until([&] { return leader() != 0 && leader() != old && !server(leader()).book().contains({old}); });
+  until([&] { return !all.at(old).expelled.empty(); });
+  write("goes on");
+}
+
+TEST_F(Servers, BelieveTheDiskAndNotTheCommandLine) {
+  open_three();
+  ASSERT_TRUE(change(leader(), Enter{.host = "127.0.0.1", .port = places[3].port, .votes = true}));
+  open(4, {places[3]}, true);
+  until([&] { return votes(4); });
+  ASSERT_TRUE(change(leader(), Leave{{1}}));
+  until([&] { return all.at(1).expelled.size() > 0 && votes(4) && !votes(1); });
+  for (std::uint32_t id = 1; id <= 4; ++id) close(id);
+  for (std::uint32_t id = 2; id <= 4; ++id) open(id, {places[0], places[id - 1]});
+  until([&] { return leader() != 0 && server(leader()).book().founded; });
+  EXPECT_EQ(server(leader()).book().voters, (NodeSet{{2}, {3}, {4}}));
+  EXPECT_EQ(change(leader(), Enter{.host = "elsewhere", .port = 1}), NodeId{5});
+}
+
+TEST_F(Servers, RefuseAMemberWhoseDiskIsEmpty) {
+  open_three();
+  for (std::uint32_t id = 1; id <= 3; ++id) server(id).introduce("member", {});
+  until([&] {
+    return std::ranges::all_of(server(leader()).book().members,
+                               [](const auto& one) { return one.second.data != 0; });
+  });
+  const std::uint32_t lost = leader() == 1 ? 2u : 1u;
+  close(lost);
+  std::filesystem::remove_all(folder + "/" + std::to_string(lost));
+  open(lost, {places[0], places[1], places[2]});
+  until([&] { return all.at(lost).expelled.contains("has lost its data"); });
+}
+
+}  // namespace
+}  // namespace conclave::cluster
