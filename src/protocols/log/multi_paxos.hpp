@@ -134,6 +134,7 @@ struct MultiPaxos {
   };
   static constexpr Assumptions assumes = {.links = Links::lossy, .crashes = Crashes::recover};
   static constexpr bool never_rests = true;
+  static constexpr bool is_large = true;
 
   NodeId self = {};
   NodeSet peers = {};
