@@ -270,6 +270,10 @@ struct Raft {
   void on_message(Out& out, NodeId from, const PreVote& theirs) {
     const bool granted = theirs.term > ballot.term && !known_leader() && theirs.last >= log.last();
     out.send_at_once(from, PreVoteReply{granted ? theirs.term : ballot.term, granted});
+    // It may have refused us because it had not missed the leader yet. By now it has, and its log lacks
+    // something of ours: if we waited until our patience ends again, so would everybody.
+    const bool rather_we = std::holds_alternative<PreCandidate>(role) && theirs.last < log.last();
+    if (rather_we) out.send_at_once(from, PreVote{next_term(), log.last()});
   }
 
   void on_message(Out& out, NodeId from, const PreVoteReply& theirs) {

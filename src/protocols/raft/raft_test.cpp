@@ -356,6 +356,19 @@ TEST(RaftPreVote, WhoHasALeaderDoesNotEncourageOthersUntilItTimesOutItself_9_6) 
   EXPECT_EQ(two.node.ballot, (Ballot{.term = {1}}));
 }
 
+TEST(RaftPreVote, WhoeverMissesTheLeaderLaterAndLacksAnEntryIsAskedAgain) {
+  Node two(2, 3, {});
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1)}});
+  two.fire(P::Timer::election);
+  two.hear(3, P::PreVoteReply{{1}, false});  // it has a leader
+  EXPECT_TRUE(two.sent<P::PreVote>().empty());
+  two.hear(3, P::PreVote{{2}, at(0, 0)});  // not any more
+  EXPECT_FALSE(two.sent<P::PreVoteReply>()[0].granted);
+  EXPECT_EQ(two.sent<P::PreVote>(), (std::vector<P::PreVote>{{{2}, at(1, 1)}}));
+  two.hear(3, P::PreVoteReply{{2}, true});
+  EXPECT_EQ(two.sent<RequestVote>().size(), 2u);
+}
+
 TEST(RaftPreVote, NobodyEncouragesACandidateWhoseLogLacksSomething_9_6) {
   Node two(2, 3, {});
   two.hear(1, P::Append{.term = {1}, .entries = {entry(1)}});
