@@ -183,6 +183,7 @@ void add_bench(CLI::App& app, Action& action) {
   all->footer("Example:\n  conclave bench live --engines ricart-agrawala,maekawa --members 3,5,7");
   all->callback([live, &action] { action = [live] { return bench_live(*live); }; });
   add_bench_raft(*verb, action);
+  add_bench_failover(*verb, action);
 }
 
 }  // namespace conclave::cli

@@ -22,12 +22,12 @@ std::unexpected<std::string> failed(const char* what) {
 }
 
 // In the child, between fork and exec: nothing here may allocate.
-[[noreturn]] void become(char* const* arguments, pid_t parent, int output) {
+[[noreturn]] void become(const char* program, char* const* arguments, pid_t parent, int output) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it went away before it could be noticed
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
-  ::execv("/proc/self/exe", arguments);
+  ::execvp(program, arguments);
   ::_exit(127);
 }
 
@@ -41,17 +41,18 @@ Children::~Children() {
 }
 
 std::expected<void, std::string> Children::start(const std::vector<std::string>& arguments,
-                                                 const std::string& said) {
+                                                 const std::string& said, const std::string& program) {
   const int output = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (output < 0) return failed(said.c_str());
-  std::string name = "conclave";
+  const std::string path = program.empty() ? "/proc/self/exe" : program;
+  std::string name = program.empty() ? "conclave" : program;
   std::vector<std::string> copies = arguments;
   std::vector<char*> pointers = {name.data()};
   for (std::string& argument : copies) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   const pid_t parent = ::getpid();
   const pid_t id = ::fork();
-  if (id == 0) become(pointers.data(), parent, output);
+  if (id == 0) become(path.c_str(), pointers.data(), parent, output);
   const int error = errno;
   ::close(output);
   errno = error;
@@ -67,6 +68,14 @@ void Children::kill(std::size_t nth) {
   ::waitpid(child.id, nullptr, 0);
   child.gone = true;
   child.departure = {false, SIGKILL};
+}
+
+void Children::pause(std::size_t nth) {
+  if (!children_.at(nth).gone) ::kill(children_[nth].id, SIGSTOP);
+}
+
+void Children::resume(std::size_t nth) {
+  if (!children_.at(nth).gone) ::kill(children_[nth].id, SIGCONT);
 }
 
 std::optional<Departure> Children::departure(std::size_t nth) {

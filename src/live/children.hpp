@@ -1,4 +1,5 @@
-// Processes that this one starts, each another run of the same program, and that do not outlive it.
+// Processes that this one starts, each another run of the same program unless another is named, and that do
+// not outlive it.
 #pragma once
 #include <sys/types.h>
 
@@ -23,12 +24,17 @@ class Children {
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  // Starts this very program with other arguments; its output goes to the file `said`.
-  std::expected<void, std::string> start(const std::vector<std::string>& arguments, const std::string& said);
+  // Starts this very program, or another that is installed, with these arguments; its output goes to the file
+  // `said`.
+  std::expected<void, std::string> start(const std::vector<std::string>& arguments, const std::string& said,
+                                         const std::string& program = {});
 
   std::size_t size() const { return children_.size(); }
   // Kills the nth that was started, and waits for its end.
   void kill(std::size_t nth);
+  // It stands still, and goes on as if no time had passed.
+  void pause(std::size_t nth);
+  void resume(std::size_t nth);
   // How the nth ended; none while it runs.
   std::optional<Departure> departure(std::size_t nth);
 
