@@ -3,10 +3,11 @@
 //
 //   chaos_load ENDPOINTS HISTORY SEED WORKERS PAUSE_MS [serializable]
 //
-// Every line on the standard input is answered with the number of operations acknowledged so far. When the
-// input ends, what is under way is waited for, every key is read once more, and the history is written
-// (docs/history.md). Then one line of JSON says what was done. With `serializable` gets are asked for what a
-// member has at hand, and written down as if they had not been: that history is expected to be broken.
+// Every line on the standard input is answered with the number of operations acknowledged so far. A line
+// `use ENDPOINTS` says where the members are from now on; any other only asks. When the input ends, what is
+// under way is waited for, every key is read once more, and the history is written (docs/history.md). Then
+// one line of JSON says what was done. With `serializable` gets are asked for what a member has at hand, and
+// written down as if they had not been: that history is expected to be broken.
 #include <proto/rpc.pb.h>
 #include <signal.h>
 
@@ -85,20 +86,56 @@ void put_value(linear::Operation& operation,
   operation.revision = static_cast<std::uint64_t>(found[0].mod_revision());
 }
 
+// The members as one client knows them, and which of them it asks.
+class Members {
+ public:
+  Members(boost::asio::io_context& loop, const std::vector<std::string>& endpoints, std::size_t first)
+      : loop_(loop) {
+    learn(endpoints);
+    at_ = first % members_.size();
+  }
+  // Those who are not named are gone: whoever is with one stays until it gets no answer.
+  void learn(const std::vector<std::string>& endpoints) {
+    for (Member& member : members_) member.gone = std::ranges::count(endpoints, member.endpoint) == 0;
+    for (const std::string& endpoint : endpoints)
+      if (std::ranges::count(members_, endpoint, &Member::endpoint) == 0) add(endpoint);
+  }
+  rpc::Channel& here() { return *members_[at_].channel; }
+  void next() {
+    do at_ = (at_ + 1) % members_.size();
+    while (members_[at_].gone);
+  }
+
+ private:
+  struct Member {
+    std::string endpoint;
+    std::unique_ptr<rpc::Channel> channel;
+    bool gone = false;
+  };
+  void add(const std::string& endpoint) {
+    auto channel =
+        rpc::Channel::open(loop_, {.endpoints = {endpoint}, .connect_timeout = 500ms, .longest_wait = 200ms});
+    if (!channel) std::exit((std::cerr << channel.error() << '\n', 2));
+    members_.push_back({endpoint, std::move(*channel)});
+  }
+
+  boost::asio::io_context& loop_;
+  std::vector<Member> members_;
+  std::size_t at_ = 0;
+};
+
 // One client. It stays with a member until it gets no answer there.
 class Worker {
  public:
   Worker(boost::asio::io_context& loop, const Plan& plan, Record& record, std::uint64_t number)
-      : plan_(plan), record_(record), number_(number), timer_(loop), at_(number % plan.endpoints.size()) {
-    for (const std::string& endpoint : plan.endpoints) {
-      auto channel = rpc::Channel::open(
-          loop, {.endpoints = {endpoint}, .connect_timeout = 500ms, .longest_wait = 200ms});
-      if (!channel) std::exit((std::cerr << channel.error() << '\n', 2));
-      channels_.push_back(std::move(*channel));
-    }
-  }
+      : plan_(plan),
+        record_(record),
+        number_(number),
+        timer_(loop),
+        members_(loop, plan.endpoints, number % plan.endpoints.size()) {}
 
   void start() { rest(); }
+  void learn(const std::vector<std::string>& endpoints) { members_.learn(endpoints); }
   void stop() { stopped_ = true; }
   bool idle() const { return idle_; }
   void read(const std::string& key, std::function<void(bool)> then) {
@@ -155,7 +192,7 @@ class Worker {
   }
   template <class Response, class Fill>
   void call(const char* path, const google::protobuf::MessageLite& request, Fill fill_in) {
-    rpc::call<Response>(*channels_[at_], path, request, {.timeout = patience},
+    rpc::call<Response>(members_.here(), path, request, {.timeout = patience},
                         [this, fill_in](std::expected<Response, rpc::Failure> answer) {
                           if (!answer) return failed(answer.error());
                           operation_.returned = now();
@@ -222,7 +259,7 @@ class Worker {
     finish(true);
   }
   void failed(const rpc::Failure& why) {
-    at_ = (at_ + 1) % channels_.size();
+    members_.next();
     const bool read_only = operation_.kind == linear::Kind::get;
     if (!why.may_have_run || read_only) {
       ++record_.not_done;
@@ -243,8 +280,7 @@ class Worker {
   Record& record_;
   std::uint64_t number_;
   boost::asio::steady_timer timer_;
-  std::size_t at_;
-  std::vector<std::unique_ptr<rpc::Channel>> channels_;
+  Members members_;
   Clock::time_point began_ = Clock::now();
   std::uint64_t draws_ = 0;
   std::uint64_t values_ = 0;
@@ -258,11 +294,9 @@ class Worker {
 // Sees every change, in order, and each once: through whichever member, from where it was.
 class Watcher {
  public:
-  Watcher(boost::asio::io_context& loop, const Plan& plan, std::size_t first) : timer_(loop), at_(first) {
-    for (const std::string& endpoint : plan.endpoints)
-      channels_.push_back(
-          std::move(*rpc::Channel::open(loop, {.endpoints = {endpoint}, .longest_wait = 200ms})));
-  }
+  Watcher(boost::asio::io_context& loop, const Plan& plan, std::size_t first)
+      : timer_(loop), members_(loop, plan.endpoints, first) {}
+  void learn(const std::vector<std::string>& endpoints) { members_.learn(endpoints); }
   void start() {
     open();
     look();
@@ -295,7 +329,7 @@ class Watcher {
     ++opened_;
     heard_ = Clock::now();
     const std::uint64_t which = opened_;
-    stream_ = rpc::open_stream<pb::WatchResponse>(*channels_[at_], "/etcdserverpb.Watch/Watch", {},
+    stream_ = rpc::open_stream<pb::WatchResponse>(members_.here(), "/etcdserverpb.Watch/Watch", {},
                                                   {.message =
                                                        [this, which](const pb::WatchResponse& response) {
                                                          if (which == opened_) hear(response);
@@ -328,7 +362,7 @@ class Watcher {
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error || stopped_) return;
       if (Clock::now() - heard_ > patience) {
-        at_ = (at_ + 1) % channels_.size();
+        members_.next();
         ++opened_;  // what the old stream still has to say does not count
         stream_.cancel();
         open();
@@ -338,8 +372,7 @@ class Watcher {
   }
 
   boost::asio::steady_timer timer_;
-  std::size_t at_;
-  std::vector<std::unique_ptr<rpc::Channel>> channels_;
+  Members members_;
   rpc::ClientStream stream_;
   std::uint64_t opened_ = 0;
   std::uint64_t next_ = 1;
@@ -348,6 +381,16 @@ class Watcher {
   std::string wrong_;
   bool stopped_ = false;
 };
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
 
 class Load {
  public:
@@ -371,10 +414,19 @@ class Load {
     boost::asio::async_read_until(input_, line_, '\n',
                                   [this](const boost::system::error_code& error, std::size_t length) {
                                     if (error) return stop();
-                                    line_.consume(length);
+                                    obey(length);
                                     std::cout << record_.acknowledged << std::endl;
                                     listen();
                                   });
+  }
+  void obey(std::size_t length) {
+    std::string line(boost::asio::buffers_begin(line_.data()),
+                     boost::asio::buffers_begin(line_.data()) + static_cast<std::ptrdiff_t>(length) - 1);
+    line_.consume(length);
+    if (!line.starts_with("use ")) return;
+    const auto endpoints = split(line.substr(4));
+    for (auto& worker : workers_) worker->learn(endpoints);
+    for (auto& watcher : watchers_) watcher->learn(endpoints);
   }
   void stop() {
     for (auto& worker : workers_) worker->stop();
@@ -451,15 +503,6 @@ class Load {
   std::vector<std::unique_ptr<Watcher>> watchers_;
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
 std::uint64_t number(const char* text) {
   std::uint64_t value = 0;
   std::from_chars(text, text + std::strlen(text), value);

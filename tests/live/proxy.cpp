@@ -135,7 +135,9 @@ class Proxy {
     }
     poll(polled.data(), polled.size(), 2);
     if (polled[0].revents) read_commands();
-    for (auto& [name, route] : routes_) accept_from(route);
+    std::size_t door = 0;  // there may be a hundred, and hardly anybody knocks
+    for (auto& [name, route] : routes_)
+      if (polled[++door].revents) accept_from(route);
     for (Pair& pair : pairs_) {
       move(pair, pair.near, pair.far, pair.forth, true);
       move(pair, pair.far, pair.near, pair.back, false);
