@@ -14,12 +14,15 @@ namespace {
 using raft::Raft;
 using Error = std::unexpected<std::string>;
 
+// Of several who may stand, each waits for the one before it.
+constexpr std::chrono::milliseconds stagger{20};
+
 raft::Raft::Setup setup_of(const ServerOptions& options) {
   const auto ticks = [](std::chrono::milliseconds time) { return static_cast<std::uint64_t>(time.count()); };
   return {.heartbeat_ticks = ticks(options.heartbeat),
           .patience_ticks = ticks(options.patience),
           .handicap_ticks = ticks(options.handicap),
-          .stagger_ticks = 20,
+          .stagger_ticks = ticks(stagger),
           .most_entries = options.most_entries,
           .keep_entries = options.keep_entries};
 }
@@ -56,6 +59,9 @@ constexpr std::chrono::milliseconds look_every{100};
 constexpr std::uint64_t looks_without_leader = 30;
 // A leader that leaves tries so often to find an heir first.
 constexpr std::uint64_t most_transfers = 30;
+
+// So long after the leader's connection broke, an election that began then has come to nothing.
+constexpr std::chrono::milliseconds brief_election{100};
 
 Bytes preface_of(const Book& book) {
   const Bytes inner = encode(book);
@@ -95,11 +101,12 @@ Found foundation(const ServerOptions& options) {
 class RaftServer final : public Server {
  public:
   RaftServer(boost::asio::io_context& loop, Events events, live::Log log)
-      : events_(std::move(events)), log_(std::move(log)), looking_(loop) {}
+      : events_(std::move(events)), log_(std::move(log)), looking_(loop), asking_again_(loop) {}
 
   std::expected<void, std::string> begin(boost::asio::io_context& loop, const ServerOptions& options) {
     self_ = options.links.self;
     joins_ = options.join;
+    longest_patience_ = 2 * options.patience + options.handicap;
     foundation_ = foundation(options);
     const NodeSet members = ids_of(options.links.members);
     if (!joins_) {
@@ -169,11 +176,14 @@ class RaftServer final : public Server {
 
  private:
   using Replica = live::Replica<Raft>;
+  using Clock = std::chrono::steady_clock;
 
   live::Links::Events link_events() {
     return {.message =
                 [this](NodeId from, live::ByteView bytes) {
-                  if (replica_->deliver(from, bytes)) return;
+                  const bool readable = replica_->deliver(from, bytes);
+                  note_leader();
+                  if (readable) return;
                   log_(live::LogLevel::warning,
                        fmt::format("event=unreadable_message peer={} bytes={}", from.value, bytes.size()));
                 },
@@ -181,9 +191,19 @@ class RaftServer final : public Server {
             .down = [](NodeId) {},
             // Raft sends again what is not answered.
             .broken_promise = [](NodeId, const std::string&) {},
-            .disconnected = [this](NodeId peer) { replica_->command(log::Suspect{peer}); },
+            .disconnected =
+                [this](NodeId peer) {
+                  const bool led = leader() == peer;
+                  replica_->command(log::Suspect{peer});
+                  if (led) ask_again_at(Clock::now() + brief_election);
+                },
             .turned_away = [this](NodeId peer, const live::Refusal& why) { turned_away(peer, why); }};
   }
+
+  // An election that comes to nothing is tried again.
+  void note_leader();
+  void ask_again_at(Clock::time_point time);
+  void ask_again();
 
   // The members, as this server knows them …
   std::expected<void, std::string> open_links(boost::asio::io_context& loop, live::LinkOptions options);
@@ -263,6 +283,11 @@ class RaftServer final : public Server {
   std::uint64_t end_then_ = 0;  // of the log, a look before the last
   std::uint64_t end_now_ = 0;
   boost::asio::steady_timer looking_;
+  boost::asio::steady_timer asking_again_;
+  std::chrono::milliseconds longest_patience_ = {};
+  Clock::time_point led_ = {};    // when there last was a leader; unset: it was seen to that another is found
+  Clock::time_point stood_ = {};  // when this term was first seen
+  std::uint64_t seen_term_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::uint64_t before_ = 0;  // greater serials are of this run
   std::uint64_t serial_ = 0;
@@ -362,6 +387,38 @@ void RaftServer::expel(std::string why) {
   if (events_.expelled) events_.expelled(why);
 }
 
+// ---- elections that come to nothing
+
+// Whoever first misses a silent leader is refused by those who have not missed it yet, and when they do, they
+// may lack an entry that it has; or two stand at once and split the votes. All would wait for another
+// time-out. But nobody waits for the leader any longer now: somebody has to ask again, one after the other.
+
+void RaftServer::note_leader() {
+  if (leader()) led_ = Clock::now();
+  if (std::exchange(seen_term_, term()) != seen_term_) stood_ = Clock::now();
+}
+
+void RaftServer::ask_again_at(Clock::time_point time) {
+  led_ = {};
+  std::uint64_t before_us = 0;
+  for (NodeId voter : replica_->node().configuration.all_voters()) before_us += voter < self_;
+  asking_again_.expires_at(time + before_us * stagger);
+  asking_again_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+    if (!error && !alive.expired()) ask_again();
+  });
+}
+
+void RaftServer::ask_again() {
+  note_leader();
+  const auto& role = replica_->node().role;
+  const bool asks = std::holds_alternative<Raft::PreCandidate>(role);
+  const bool stands = std::holds_alternative<Raft::Candidate>(role);
+  if (!asks && !stands) return;  // or has voted for somebody
+  // Disks may take their time to write a vote down.
+  if (stands && Clock::now() < stood_ + brief_election) return ask_again_at(stood_ + brief_election);
+  replica_->expire(Raft::Timer::election);
+}
+
 // ---- what is done about the members
 
 // A learner that has what the log had a moment ago does not hold up those who wait for its vote.
@@ -377,6 +434,7 @@ bool RaftServer::has_caught_up(NodeId learner) const {
 void RaftServer::look() {
   end_then_ = std::exchange(end_now_, replica_->node().log.last_index().value);
   without_leader_ = leader() ? 0 : without_leader_ + 1;
+  if (!leader() && led_ != Clock::time_point()) ask_again_at(led_ + longest_patience_);
   links_->welcome(!book_.contains(self_) || without_leader_ > looks_without_leader);
   if (leads()) {
     if (!book_.founded)

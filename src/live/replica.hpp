@@ -88,6 +88,10 @@ class Replica {
   void command(const Command& command) {
     step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); });
   }
+  // A timer ends before its time, whether it is set or not.
+  void expire(const typename P::Timer& timer) {
+    step([&] { node_.on_timer(out_, timer); });
+  }
   // False if the bytes are no message of this protocol.
   bool deliver(NodeId from, ByteView bytes) {
     if (dead_) return true;
