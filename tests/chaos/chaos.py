@@ -28,7 +28,7 @@ from raft import Cluster  # noqa: E402
 PROXY, LOAD = sys.argv[3], sys.argv[4]
 WORKERS, PAUSE_MS = 16, 8
 LEAST_RATE = 40  # acknowledged operations a second, in all the time
-LEAST_FAULTS = 0.12  # a second
+LEAST_FAULTS = 0.12  # for each second planned
 LEAST_ENTRIES = 2  # of the lock, a second
 NO_SPACE = "o space left"  # in a log
 REPLACED = 60.0  # seconds until a newcomer has taken a member's place, whatever else happens
@@ -162,7 +162,6 @@ class Arena(Cluster):
             self.start(i)
 
     def replace(self, old):
-        self.settle()
         self.replacement = Replacement(self, old, self.next_id)
         self.next_id += 1
 
@@ -322,7 +321,6 @@ def replace(arena, victims):
 
 
 def replace_dead(arena, victims):
-    arena.settle()
     arena.kill(victims[0])
     return replace(arena, victims)
 
@@ -415,6 +413,8 @@ def torment(arena, plan):
         for (name, act, whom, _), draw in chosen:
             if not possible(arena, act):
                 continue
+            if act in (replace, replace_dead):
+                arena.settle()  # one after the other: who is replaced cannot be replaced again
             hit = victims(arena, whom, draw)
             say(f"{'and ' if undo else ''}{name}{': ' if hit else ''}{', '.join(map(str, hit))} for {hold:.1f} s")
             undo.append(act(arena, hit))
@@ -505,15 +505,16 @@ def goes_on(arena, clients):
     return time.monotonic() - began
 
 
-def enough_happened(summary, plan, done, entries, seconds):
+def enough_happened(summary, plan, done, entries, planned, seconds):
+    """On a machine that is busy everything takes longer than planned, and is done all the same."""
     few = []
     never = {fault[0] for _, chosen, _ in plan for fault, _ in chosen} - set(done)
     if never:
         few.append(f"planned and never done: {', '.join(sorted(never))}")
     if summary["acknowledged"] < LEAST_RATE * seconds:
         few.append(f"{summary['acknowledged']} operations acknowledged in {seconds:.0f} s, {LEAST_RATE} a second is the least")
-    if sum(done.values()) < LEAST_FAULTS * seconds:
-        few.append(f"{sum(done.values())} faults in {seconds:.0f} s")
+    if sum(done.values()) < LEAST_FAULTS * planned:
+        few.append(f"{sum(done.values())} faults in {planned} s")
     if entries < LEAST_ENTRIES * seconds:
         few.append(f"{entries} entries into the lock in {seconds:.0f} s")
     if few:
@@ -544,7 +545,7 @@ def run(size, seconds, seed):
         wait_until(lambda: len(set(arena.digests().values())) == 1, 30, "equal stores")
         if not arena.mounted:
             done.setdefault("a disk is full", 0)  # this machine does not allow that
-        enough_happened(summary, plan, done, entries, lasted)
+        enough_happened(summary, plan, done, entries, seconds, lasted)
         assert not any("event=invariant" in arena.log(i) for i in arena.processes), "a member broke its own rules"
         disk = sum(arena.log(i).count(NO_SPACE) for i in arena.processes)
         return (f"{size} members, seed {seed}: {sum(done.values())} faults of {len(done)} kinds, "
