@@ -345,6 +345,22 @@ def lock_held_through_leaders():
         return f"held for {held:.1f} s under {kills + 1} dead leaders; fences {fence}, {int(out)}"
 
 
+def failover():
+    """Writes go on without a leader that was killed or is silent; how fast exactly is for a quiet machine to say."""
+    run = subprocess.run([CONCLAVE, "bench", "failover", "--trials", "2", "--json"], capture_output=True, text=True,
+                         timeout=200)
+    assert run.returncode == 0, run.stderr
+    rows = {row["fault"]: row for row in json.loads(run.stdout)["rows"]}
+    assert set(rows) == {"kill", "silence"} and all(len(row["trials"]) == 2 for row in rows.values()), run.stdout
+    for row in rows.values():
+        for trial in row["trials"]:
+            assert 0 < trial["all"] <= trial["client"], trial
+    # Nobody suspects who merely says nothing before a follower's patience ends.
+    assert min(trial["all"] for trial in rows["silence"]["trials"]) > 200, run.stdout
+    assert max(trial["all"] for trial in rows["kill"]["trials"]) < 5000, run.stdout
+    return ", ".join(f"{fault} {row['all_ms']['worst']:.0f} ms" for fault, row in rows.items())
+
+
 def waiter_gone():
     """Who stops waiting leaves the line; who vanishes without a lease gives up what it held."""
     with Cluster(1) as cluster:
@@ -369,6 +385,7 @@ TESTS = {
     "killed all": killed_all,
     "contention": contention,
     "lock held through leaders": lock_held_through_leaders,
+    "failover": failover,
     "waiter gone": waiter_gone,
 }
 
