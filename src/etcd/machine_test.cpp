@@ -186,7 +186,7 @@ TEST_F(Machines, ComparesItsStateWithTheOthersAndStopsIfItIsTheOneThatDiffers) {
     own.server.links.self = {id};
     own.server.data = folder + "/data" + std::to_string(id);
     auto opened = Machine::open(
-        loop, own, [&failures, id](const std::string& why) { failures[id] = why; },
+        loop, own, [&failures, id](Machine::End, const std::string& why) { failures[id] = why; },
         [](live::LogLevel, std::string_view) {});
     ASSERT_TRUE(opened) << opened.error();
     all[id] = std::move(*opened);
