@@ -70,6 +70,33 @@ Ruler::Ruler(Scale scale, const std::vector<double>& numbers, int room) : scale_
   }
 }
 
+Ruler::Ruler(const Axis& axis, const std::vector<double>& numbers, int room)
+    : Ruler(axis.scale, axis.begin < axis.end ? std::vector{axis.begin, axis.end} : numbers, room) {
+  const bool possible = axis.scale == Scale::linear || axis.begin > 0;
+  if (axis.begin < axis.end && possible) mark_between_ends(axis.begin, axis.end, room);
+}
+
+// Rounded outwards there are marks enough, and some too many.
+void Ruler::mark_between_ends(double begin, double end, int room) {
+  has_ends_ = true;
+  low_ = begin;
+  high_ = end;
+  std::erase_if(marks_, [&](const Mark& mark) { return mark.at < begin || mark.at > end; });
+  if (scale_ == Scale::linear) return;
+  const auto leading_digit = [](double number) {
+    return std::lround(number / std::pow(10.0, std::floor(std::log10(number) + 1e-9)));
+  };
+  const auto is_pleasant = [&](const Mark& mark) {
+    const auto digit = leading_digit(mark.at);
+    return digit == 1 || digit == 2 || digit == 5;
+  };
+  // A third of a decade is as far as from one label to the next.
+  if (std::ranges::count_if(marks_, is_pleasant) > room + 3) return;
+  for (Mark& mark : marks_) {
+    if (is_pleasant(mark)) mark.label = label_of(mark.at, mark.at);
+  }
+}
+
 void Ruler::divide_evenly(double least, double most, int room) {
   // Numbers that are all alike, or so close together that a step between them would vanish.
   const double size = std::max(std::abs(least), std::abs(most));
@@ -108,6 +135,7 @@ void Ruler::divide_decades(double least, double most, int room) {
 }
 
 bool Ruler::shows(double number) const {
+  if (has_ends_ && !(number >= low_ && number <= high_)) return false;
   return std::isfinite(number) && (scale_ == Scale::linear || number > 0);
 }
 

@@ -13,6 +13,8 @@ class Ruler {
   // `room` is how many labels there is room for. An empty list, or one without a number that can be shown,
   // gives an axis all the same.
   Ruler(Scale scale, const std::vector<double>& numbers, int room);
+  // The same, unless the axis says itself where it ends.
+  Ruler(const Axis& axis, const std::vector<double>& numbers, int room);
 
   bool shows(double number) const;
   // 0 at the low end, 1 at the high end.
@@ -28,8 +30,10 @@ class Ruler {
  private:
   void divide_evenly(double least, double most, int room);
   void divide_decades(double least, double most, int room);
+  void mark_between_ends(double begin, double end, int room);
 
   Scale scale_;
+  bool has_ends_ = false;
   double low_ = 0;
   double high_ = 1;
   std::vector<Mark> marks_;

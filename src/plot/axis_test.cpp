@@ -42,6 +42,22 @@ TEST(Ruler, DecadesOnALogarithmicAxis) {
   EXPECT_LE(labels(huge).size(), 8u);
 }
 
+TEST(Ruler, BeginsAndEndsWhereTheAxisSays) {
+  const Ruler wide({"", Scale::logarithmic, 50, 30'000}, {1, 1e6}, 7);
+  EXPECT_EQ(labels(wide),
+            (Texts{"50", "100", "200", "500", "1000", "2000", "5000", "10\u2009000", "20\u2009000"}));
+  EXPECT_DOUBLE_EQ(wide.place(50), 0);
+  EXPECT_DOUBLE_EQ(wide.place(30'000), 1);
+  EXPECT_TRUE(wide.shows(30'000));
+  EXPECT_FALSE(wide.shows(49));
+  EXPECT_FALSE(wide.shows(30'001));
+  const Ruler linear({"", Scale::linear, 1, 9}, {}, 5);
+  EXPECT_EQ(labels(linear), (Texts{"2", "4", "6", "8"}));
+  EXPECT_DOUBLE_EQ(linear.place(5), 0.5);
+  // Nothing that a logarithmic axis could begin with.
+  EXPECT_TRUE(Ruler({"", Scale::logarithmic, -5, 100}, {}, 5).shows(1));
+}
+
 TEST(Ruler, MakesDoWithOneNumberOrNone) {
   EXPECT_GE(Ruler(Scale::linear, {}, 5).marks().size(), 2u);
   EXPECT_GE(Ruler(Scale::logarithmic, {}, 5).marks().size(), 2u);

@@ -52,12 +52,48 @@ std::size_t letters(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+std::string colour_rule(std::size_t i, const char* colour) {
+  const std::string name = ".c" + std::to_string(i);
+  return name + "{stroke:" + colour + "}" + name + "f{fill:" + colour + "}\n";
+}
+
+std::string styles() {
+  std::string out =
+      "<style>\n"
+      "text{font:12px system-ui,sans-serif;fill:#333}\n"
+      ".heading{font-size:16px;font-weight:600}.title{font-size:19px;font-weight:600}\n"
+      ".across{text-anchor:middle}.up{text-anchor:end}.empty{text-anchor:middle;fill:#777}\n"
+      ".paper{fill:#fff}.grid{stroke:#e3e3e3}.faint{stroke:#f1f1f1}.axis{stroke:#777}\n"
+      ".curve{fill:none;stroke-width:1.8;stroke-linejoin:round}.band{stroke:none;fill-opacity:.16}\n";
+  for (std::size_t i = 0; i < colour_count; ++i) out += colour_rule(i, colours[i].on_light);
+  out +=
+      "@media (prefers-color-scheme:dark){\n"
+      "text{fill:#ddd}.empty{fill:#999}\n"
+      ".paper{fill:#16181c}.grid{stroke:#34383f}.faint{stroke:#24272d}.axis{stroke:#999}\n"
+      ".band{fill-opacity:.22}\n";
+  for (std::size_t i = 0; i < colour_count; ++i) out += colour_rule(i, colours[i].on_dark);
+  return out + "}\n</style>\n";
+}
+
+// All that comes before what is drawn.
+std::string opening(unsigned width, unsigned height, const std::string& title,
+                    const std::string& description) {
+  const std::string w = std::to_string(width);
+  const std::string h = std::to_string(height);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-labelledby=\"plot-title plot-desc\" "
+         "viewBox=\"0 0 " +
+         w + " " + h + "\" width=\"" + w + "\" height=\"" + h + "\">\n" + "<title id=\"plot-title\">" +
+         escaped(title.empty() ? "Figure" : title) + "</title>\n" + "<desc id=\"plot-desc\">" +
+         escaped(description) + "</desc>\n" + styles() +
+         "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+}
+
 class Drawing {
  public:
   explicit Drawing(const Figure& figure)
       : figure_(figure),
-        across_(figure.x.scale, all_x(figure), static_cast<int>(std::max(2u, figure.width / 110))),
-        up_(figure.y.scale, all_y(figure), static_cast<int>(std::max(2u, figure.height / 60))) {
+        across_(figure.x, all_x(figure), static_cast<int>(std::max(2u, figure.width / 110))),
+        up_(figure.y, all_y(figure), static_cast<int>(std::max(2u, figure.height / 60))) {
     std::size_t longest = 0;
     for (const auto& mark : up_.marks()) longest = std::max(longest, letters(mark.label));
     left_ = 44 + letter_width * static_cast<double>(longest);
@@ -71,8 +107,8 @@ class Drawing {
     bottom_ = std::max(top_ + 40, figure.height - 56.0);
   }
 
-  std::string svg() {
-    open();
+  std::string drawn() {
+    if (!figure_.title.empty()) text("heading", left_, 28, figure_.title);
     grid();
     for (const Band& band : figure_.bands) area(band);
     for (std::size_t i = 0; i < figure_.series.size(); ++i) curve(i);
@@ -80,7 +116,15 @@ class Drawing {
       out_ += "<text class=\"empty\" x=\"" + px((left_ + right_) / 2) + "\" y=\"" + px((top_ + bottom_) / 2) +
               "\">nothing to show</text>\n";
     legend();
-    return out_ + "</svg>\n";
+    return std::move(out_);
+  }
+
+  std::string described() const {
+    if (!figure_.description.empty()) return figure_.description;
+    std::string text = figure_.y.label + " over " + figure_.x.label;
+    for (std::size_t i = 0; i < figure_.series.size(); ++i)
+      text += (i == 0 ? ": " : ", ") + figure_.series[i].name;
+    return text + ".";
   }
 
  private:
@@ -107,53 +151,6 @@ class Drawing {
 
   double x_of(double x) const { return left_ + across_.place(x) * (right_ - left_); }
   double y_of(double y) const { return bottom_ - up_.place(y) * (bottom_ - top_); }
-
-  void open() {
-    const std::string width = std::to_string(figure_.width);
-    const std::string height = std::to_string(figure_.height);
-    out_ +=
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-labelledby=\"plot-title plot-desc\" ";
-    out_ +=
-        "viewBox=\"0 0 " + width + " " + height + "\" width=\"" + width + "\" height=\"" + height + "\">\n";
-    out_ += "<title id=\"plot-title\">" + escaped(figure_.title.empty() ? "Figure" : figure_.title) +
-            "</title>\n";
-    out_ += "<desc id=\"plot-desc\">" + escaped(described()) + "</desc>\n";
-    styles();
-    out_ += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
-    if (!figure_.title.empty())
-      out_ +=
-          "<text class=\"heading\" x=\"" + px(left_) + "\" y=\"28\">" + escaped(figure_.title) + "</text>\n";
-  }
-
-  std::string described() const {
-    if (!figure_.description.empty()) return figure_.description;
-    std::string text = figure_.y.label + " over " + figure_.x.label;
-    for (std::size_t i = 0; i < figure_.series.size(); ++i)
-      text += (i == 0 ? ": " : ", ") + figure_.series[i].name;
-    return text + ".";
-  }
-
-  void styles() {
-    out_ +=
-        "<style>\n"
-        "text{font:12px system-ui,sans-serif;fill:#333}\n"
-        ".heading{font-size:16px;font-weight:600}\n"
-        ".across{text-anchor:middle}.up{text-anchor:end}.empty{text-anchor:middle;fill:#777}\n"
-        ".paper{fill:#fff}.grid{stroke:#e3e3e3}.faint{stroke:#f1f1f1}.axis{stroke:#777}\n"
-        ".curve{fill:none;stroke-width:1.8;stroke-linejoin:round}.band{stroke:none;fill-opacity:.16}\n";
-    for (std::size_t i = 0; i < colour_count; ++i) colour_rule(i, colours[i].on_light);
-    out_ +=
-        "@media (prefers-color-scheme:dark){\n"
-        "text{fill:#ddd}.empty{fill:#999}\n"
-        ".paper{fill:#16181c}.grid{stroke:#34383f}.faint{stroke:#24272d}.axis{stroke:#999}\n"
-        ".band{fill-opacity:.22}\n";
-    for (std::size_t i = 0; i < colour_count; ++i) colour_rule(i, colours[i].on_dark);
-    out_ += "}\n</style>\n";
-  }
-  void colour_rule(std::size_t i, const char* colour) {
-    const std::string name = ".c" + std::to_string(i);
-    out_ += name + "{stroke:" + colour + "}" + name + "f{fill:" + colour + "}\n";
-  }
 
   void line(const char* kind, double x1, double y1, double x2, double y2) {
     out_ += "<line class=\"" + std::string(kind) + "\" x1=\"" + px(x1) + "\" y1=\"" + px(y1) + "\" x2=\"" +
@@ -309,6 +306,27 @@ class Drawing {
 
 }  // namespace
 
-std::string to_svg(const Figure& figure) { return Drawing(figure).svg(); }
+std::string to_svg(const Figure& figure) {
+  Drawing drawing(figure);
+  return opening(figure.width, figure.height, figure.title, drawing.described()) + drawing.drawn() +
+         "</svg>\n";
+}
+
+std::string to_svg(const std::string& title, const std::vector<Figure>& panels) {
+  constexpr unsigned heading = 40;
+  unsigned width = 0;
+  unsigned height = heading;
+  std::string description;
+  std::string drawn;
+  for (const Figure& panel : panels) {
+    Drawing drawing(panel);
+    description += (description.empty() ? "" : " ") + drawing.described();
+    drawn += "<g transform=\"translate(0 " + std::to_string(height) + ")\">\n" + drawing.drawn() + "</g>\n";
+    width = std::max(width, panel.width);
+    height += panel.height;
+  }
+  return opening(width, height, title, description) + "<text class=\"title\" x=\"20\" y=\"32\">" +
+         escaped(title) + "</text>\n" + drawn + "</svg>\n";
+}
 
 }  // namespace conclave::plot

@@ -22,6 +22,10 @@ enum class Scale { linear, logarithmic };
 struct Axis {
   std::string label = {};
   Scale scale = Scale::linear;
+  // Where it begins and ends, for figures that are compared with others; equal: so that every number is on
+  // it. What lies beyond is left out.
+  double begin = 0;
+  double end = 0;
 };
 
 enum class Style {
@@ -61,5 +65,7 @@ struct Figure {
 };
 
 std::string to_svg(const Figure& figure);
+// Several in one picture, below each other.
+std::string to_svg(const std::string& title, const std::vector<Figure>& panels);
 
 }  // namespace conclave::plot

@@ -41,6 +41,18 @@ TEST(Figure, SaysWhatItShowsToThoseWhoCannotSeeIt) {
   EXPECT_NE(svg.find("prefers-color-scheme:dark"), std::string::npos);
 }
 
+TEST(Figure, DrawsPanelsBelowEachOther) {
+  const std::string svg = to_svg("Two & two", {two_curves(), two_curves()});
+  EXPECT_EQ(count(svg, "<svg "), 1u);
+  EXPECT_EQ(count(svg, "<style>"), 1u);
+  EXPECT_NE(svg.find("<title id=\"plot-title\">Two &amp; two</title>"), std::string::npos);
+  EXPECT_NE(svg.find("viewBox=\"0 0 860 1000\""), std::string::npos);
+  EXPECT_NE(svg.find("translate(0 40)"), std::string::npos);
+  EXPECT_NE(svg.find("translate(0 520)"), std::string::npos);
+  EXPECT_EQ(count(svg, ">Error over time</text>"), 2u);
+  EXPECT_TRUE(svg.ends_with("</g>\n</svg>\n"));
+}
+
 TEST(Figure, IsTheSameEveryTime) { EXPECT_EQ(to_svg(two_curves()), to_svg(two_curves())); }
 
 TEST(Figure, EscapesEveryText) {
