@@ -39,15 +39,22 @@ std::optional<std::string> check_nodes(const catalogue::Entry& entry, std::int64
 
 std::optional<std::string> set_parameter(const catalogue::Entry& entry, catalogue::Setting& setting,
                                          const std::string& assignment) {
+  return set_parameter(entry.name, entry.parameters, setting.parameters, assignment);
+}
+
+std::optional<std::string> set_parameter(std::string_view whose,
+                                         const std::vector<catalogue::Parameter>& parameters,
+                                         std::map<std::string, std::string>& values,
+                                         const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) return fmt::format("--set {}: write name=value", assignment);
   const std::string name = assignment.substr(0, equals);
   const std::string value = assignment.substr(equals + 1);
-  const auto known = std::ranges::find(entry.parameters, name, &catalogue::Parameter::name);
-  if (known == entry.parameters.end()) {
+  const auto known = std::ranges::find(parameters, name, &catalogue::Parameter::name);
+  if (known == parameters.end()) {
     std::string names;
-    for (const auto& parameter : entry.parameters) names += fmt::format(", {}", parameter.name);
-    return fmt::format("--set {}: {} {}", assignment, entry.name,
+    for (const auto& parameter : parameters) names += fmt::format(", {}", parameter.name);
+    return fmt::format("--set {}: {} {}", assignment, whose,
                        names.empty() ? "has no parameters" : "knows " + names.substr(2));
   }
   if (known->most >= known->least) {
@@ -58,7 +65,7 @@ std::optional<std::string> set_parameter(const catalogue::Entry& entry, catalogu
       return fmt::format("--set {}: {} is a number between {} and {}", assignment, name, known->least,
                          known->most);
   }
-  setting.parameters[name] = value;
+  values[name] = value;
   return std::nullopt;
 }
 

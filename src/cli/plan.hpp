@@ -20,6 +20,10 @@ std::optional<std::string> check_nodes(const catalogue::Entry& entry, std::int64
 // name=value.
 std::optional<std::string> set_parameter(const catalogue::Entry& entry, catalogue::Setting& setting,
                                          const std::string& assignment);
+std::optional<std::string> set_parameter(std::string_view whose,
+                                         const std::vector<catalogue::Parameter>& parameters,
+                                         std::map<std::string, std::string>& values,
+                                         const std::string& assignment);
 
 // Sets the field if the flag was given.
 template <class T>

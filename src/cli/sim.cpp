@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "catalogue/directed.hpp"
+#include "cli/figure.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
@@ -39,6 +40,8 @@ struct Flags {
   std::string svg;
   std::string plot;
   std::string save_script;
+  std::string figure;
+  std::optional<std::int64_t> trials;
   bool diagram = false;
   bool json = false;
   bool beyond = false;
@@ -49,6 +52,8 @@ struct Flags {
 };
 
 constexpr std::int64_t most_entries = 1'000'000;
+constexpr std::int64_t most_jobs = 256;
+constexpr const char* wrong_jobs = "--jobs must lie between 1 and 256";
 constexpr std::int64_t most_ticks = std::int64_t{1} << 50;
 
 // What to run, once the flags have been found right.
@@ -184,7 +189,7 @@ std::expected<Plan, std::string> make_plan(const Flags& flags, Scripted scripted
     return std::unexpected(*wrong);
   if (!(flags.chatter >= 0 && flags.chatter <= 1))
     return std::unexpected("--chatter is a chance between 0 and 1");
-  if (flags.jobs < 1 || flags.jobs > 256) return std::unexpected("--jobs must lie between 1 and 256");
+  if (flags.jobs < 1 || flags.jobs > most_jobs) return std::unexpected(wrong_jobs);
 
   if (flags.think) {
     const auto think = duration(*flags.think, "--think");
@@ -465,9 +470,32 @@ int run_many(const Flags& flags, const Plan& plan) {
   return property_failed;
 }
 
+// The runs of a figure are set up as the paper says.
+int run_figure(const Flags& flags) {
+  static constexpr std::array has_a_say = {"NAME",   "--figure", "--trials", "--set",
+                                           "--seed", "--jobs",   "--plot",   "--json"};
+  for (const std::string& flag : flags.given) {
+    if (std::ranges::find(has_a_say, flag) == has_a_say.end())
+      return complain(
+          fmt::format("--figure sets up its runs itself; {} has no say in it, leave it out", flag));
+  }
+  if (flags.jobs < 1 || flags.jobs > most_jobs) return complain(wrong_jobs);
+  return show_figure({.row = flags.name,
+                      .name = flags.figure,
+                      .trials = flags.trials,
+                      .seed = flags.seed,
+                      .jobs = static_cast<unsigned>(flags.jobs),
+                      .set = flags.set,
+                      .plot = flags.plot,
+                      .json = flags.json});
+}
+
 int run(Flags flags) {
   const catalogue::Entry* const entry = entry_or_complain(flags.name);
   if (!entry) return usage_error;
+  if (flags.gave("--figure")) return run_figure(flags);
+  if (flags.trials)
+    return complain("--trials is how often a figure repeats its runs: give --figure, or --seeds");
   if (!entry->simulate)
     return complain(fmt::format("{} is a {}, not a protocol: there is nothing to simulate. {}", entry->name,
                                 entry->worlds.front(), entry->remark));
@@ -526,13 +554,19 @@ void add_sim(CLI::App& app, Action& action) {
   verb->add_option("--seeds", flags->seeds, "run that many seeds and stop at the first failure")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   verb->add_option("--first-seed", flags->first_seed, "where --seeds begins")->capture_default_str();
-  verb->add_option("--jobs", flags->jobs, "threads for --seeds")->capture_default_str();
+  verb->add_option("--jobs", flags->jobs, "threads for --seeds and --figure")->capture_default_str();
   verb->add_option("--trace", flags->trace, "write one JSON line per step to this file; see docs/trace.md");
   verb->add_option("--save-script", flags->save_script,
                    "write what was done to the run (with --seeds: shrunk)");
   verb->add_flag("--diagram", flags->diagram, "draw the run as a space-time diagram");
   verb->add_option("--svg", flags->svg, "the same, as a picture in this file");
-  verb->add_option("--plot", flags->plot, "what the run measures over time, as a picture in this file");
+  verb->add_option("--plot", flags->plot,
+                   "what the run measures over time, or the figure, as a picture in this\n"
+                   "file");
+  verb->add_option("--figure", flags->figure,
+                   "measure a figure of the algorithm's paper again, next to what the paper\n"
+                   "says: elections, of raft; --set sets its parameters (docs/raft.md)");
+  verb->add_option("--trials", flags->trials, "of each line of a figure; else as many as in the paper");
   verb->add_flag("--json", flags->json, "the report for programs");
   verb->footer(
       "Examples:\n"
@@ -542,6 +576,7 @@ void add_sim(CLI::App& app, Action& action) {
       "  conclave sim bully --faults crash --seeds 1000\n"
       "  conclave sim sync-crash-tolerant --set f=2 --faults crash --diagram\n"
       "  conclave sim token-ring --faults loss=0.01 --beyond-assumptions --seeds 100\n"
+      "  conclave sim raft --figure elections --plot elections.svg\n"
       "  conclave sim lamport --trace run.jsonl, and again: conclave sim lamport --script run.jsonl");
   verb->callback([flags, verb, &action] {
     for (const CLI::Option* option : verb->get_options()) {

@@ -27,6 +27,20 @@ refuses "--help" sim
 refuses "--help" sim lamport --frobnicate
 refuses "--help"
 
+# Figures of papers.
+refuses "raft has no figure 'downloads'; there is elections" sim raft --figure downloads
+refuses "lamport has no figure; there is elections of raft" sim lamport --figure elections
+refuses "--nodes has no say in it" sim raft --figure elections --nodes 5
+refuses "--seeds has no say in it" sim raft --figure elections --seeds 5
+refuses "--trials 0: must lie between 1 and 1,000,000" sim raft --figure elections --trials 0
+refuses "--trials" sim raft --figure elections --trials many
+refuses "give --figure, or --seeds" sim raft --trials 5
+refuses "--jobs" sim raft --figure elections --jobs 0
+refuses "the figure elections knows request, answer, servers, stale" sim raft --figure elections --set patience=5
+refuses "request is a number between 1 and 100000" sim raft --figure elections --set request=0
+refuses "at most 1 can be stale" sim raft --figure elections --set servers=3 --set stale=2
+refuses "/no/such/folder" sim raft --figure elections --trials 1 --plot /no/such/folder/figure.svg
+
 # Numbers.
 refuses "runs with 1 to" sim lamport --nodes 0
 refuses "runs with 1 to" sim lamport --nodes 1000000000

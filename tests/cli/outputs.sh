@@ -33,6 +33,36 @@ cmp "$work/run.svg" "$work/again.svg"
 "$CONCLAVE" trace "$work/run.jsonl" --json >"$work/out"
 has "$work/out" '"EM1": "holds"'
 
+# A figure of a paper, next to what the paper says; as a picture and for programs, whatever the number of threads.
+"$CONCLAVE" sim raft --figure elections --trials 30 --jobs 1 --plot "$work/figure.svg" >"$work/out"
+has "$work/out" "USENIX ATC, 2014, figure 16"
+has "$work/out" "150-155 ms"
+has "$work/out" "median 287 (×"
+has "$work/out" "median > 10,000 (> ×"
+has "$work/out" "mean 35 (×"
+has "$work/figure.svg" ">time without a leader (ms)</text>"
+has "$work/figure.svg" ">150-300 ms</text>"
+"$CONCLAVE" sim raft --figure elections --trials 30 --jobs 3 --plot "$work/again.svg" >"$work/again"
+cmp "$work/out" "$work/again"
+cmp "$work/figure.svg" "$work/again.svg"
+"$CONCLAVE" sim raft --figure elections --trials 30 --seed 2 >"$work/again"
+! cmp -s "$work/out" "$work/again"
+"$CONCLAVE" sim raft --figure elections --trials 30 --set stale=0 --json >"$work/out"
+python3 - "$work/out" <<'P'
+import json, sys
+figure = json.load(open(sys.argv[1]))
+assert figure["parameters"] == {"request": 2500, "answer": 12500, "servers": 5, "stale": 0}, figure["parameters"]
+lines = {line["name"]: line for panel in figure["panels"] for line in panel["lines"]}
+assert len(lines) == 10 and lines["150-150 ms"]["trials"] == 3, list(lines)
+assert lines["150-150 ms"]["median_ms"] == {"measured": 30000, "is_least": True, "published": 10000,
+                                            "published_is_least": True, "ratio": 3}, lines["150-150 ms"]
+assert lines["150-155 ms"]["median_ms"]["published"] == 287
+assert abs(lines["150-175 ms"]["foretold"]["measured"] - 0.9477) < 1e-9
+for line in lines.values():
+    shares = [y for x, y in line["curve"]]
+    assert shares == sorted(shares) and shares[0] == 0, line["name"]
+P
+
 # Node and link faults from a script; a crash that the algorithm does not survive is said so.
 cat >"$work/script.json" <<'S'
 {"conclave-script": 1, "actions": [
