@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   add_evict(app, action);
   add_member(app, action);
   add_transfer(app, action);
+  add_snapshot(app, action);
   add_lock(app, action, command);
   add_elect(app, action, command);
   add_leader(app, action);

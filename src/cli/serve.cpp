@@ -168,10 +168,8 @@ class Service {
     if (!urls) return Error(urls.error());
     urls->try_emplace(options->links.self, std::vector{client_url(plan, client_)});
     if (machine_)
-      front_.emplace(
-          *server_, *machine_,
-          etcd::FrontOptions{.group = options->links.group, .client_urls = urls->at(options->links.self)},
-          log_);
+      front_.emplace(*server_, *machine_, etcd::FrontOptions{.client_urls = urls->at(options->links.self)},
+                     log_);
     else
       desk_.emplace(*server_, *member_,
                     desk::Options{.client_urls = std::move(*urls), .lock_engines = catalogue::lock_engines()},

@@ -28,11 +28,16 @@ std::string shown(const std::string& bytes) {
   return out;
 }
 
+// No line of a table is long because a name is.
+std::string shortened(const std::string& bytes) {
+  constexpr std::size_t most = 48;
+  return bytes.size() <= most ? shown(bytes) : shown(bytes.substr(0, most)) + "…";
+}
+
 std::string state_of(const pb::Member& member) {
   if (member.evicted()) return paint("evicted", Colour::dim);
-  const std::string since = time_span(member.since_ms());
-  return member.up() ? paint("up", Colour::green) + " for " + since
-                     : paint("down", Colour::red) + " for " + since;
+  const std::string since = member.since_ms() > 0 ? " for " + time_span(member.since_ms()) : std::string();
+  return (member.up() ? paint("up", Colour::green) : paint("down", Colour::red)) + since;
 }
 
 // As the first that answered sees them; with what others see differently.
@@ -126,15 +131,52 @@ void print_raft(const std::vector<const pb::StatusResponse*>& answers) {
   fmt::print("\n{}", table.to_string());
 }
 
+// The engine raft's locks and elections, as the one says who has applied most. All have the same store, but
+// each saw for itself since when, and only one has the client.
+void print_lines(const std::vector<const pb::StatusResponse*>& answers) {
+  const auto revision = [](const pb::StatusResponse* answer) { return answer->raft().revision(); };
+  const pb::StatusResponse& newest = **std::ranges::max_element(answers, {}, revision);
+  if (newest.names().empty()) return fmt::print("\nno locks or elections\n");
+  std::map<std::string, pb::Client> known;  // by key
+  for (const pb::StatusResponse* answer : answers)
+    for (const pb::Name& name : answer->names()) {
+      pb::Client& holder = known[name.holder().key()];
+      if (!name.holder().address().empty()) holder.set_address(name.holder().address());
+      holder.set_since_ms(std::max(holder.since_ms(), name.holder().since_ms()));
+    }
+  using enum Table::Align;
+  Table table({left, left, left, left, left, right, right});
+  table.add({"", "name", "holder", "lease", "for", "fence", "queue"});
+  table.add_rule();
+  for (const pb::Name& name : newest.names()) {
+    const bool is_lock = name.kind() == pb::Name::LOCK;
+    const pb::Client& holder = known[name.holder().key()];
+    const std::string at = holder.address().empty() ? "another client" : holder.address();
+    table.add({is_lock ? "lock" : "election", shortened(name.name()),
+               is_lock ? at : fmt::format("{} ({})", shortened(name.leader().value()), at),
+               fmt::format("{:x}", name.holder().lease()), time_span(holder.since_ms()),
+               std::to_string(name.fence()), with_commas(name.queue_length())});
+  }
+  fmt::print("\n{}", table.to_string());
+  if (newest.names_left_out() > 0)
+    fmt::print("and {} more, with shorter queues\n", with_commas(newest.names_left_out()));
+}
+
 void print(const std::vector<Asked>& all) {
   std::vector<const pb::StatusResponse*> answers;
   for (const Asked& asked : all)
     if (asked.status) answers.push_back(&*asked.status);
   if (!answers.empty()) {
     const pb::StatusResponse& first = *answers.front();
-    fmt::print("group {}, engine {}, epoch {}\n\n", first.group(), first.engine(), first.epoch());
+    fmt::print("group {}, engine {}{}\n\n", first.group(), first.engine(),
+               first.has_raft() ? "" : fmt::format(", epoch {}", first.epoch()));
     print_members(answers);
-    first.has_raft() ? print_raft(answers) : print_names(answers);
+    if (first.has_raft()) {
+      print_raft(answers);
+      print_lines(answers);
+    } else {
+      print_names(answers);
+    }
   }
   std::map<std::string, std::vector<std::uint64_t>> notes;
   for (const pb::StatusResponse* answer : answers)

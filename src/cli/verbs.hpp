@@ -26,6 +26,7 @@ void add_history(CLI::App& app, Action& action);
 void add_evict(CLI::App& app, Action& action);
 void add_member(CLI::App& app, Action& action);
 void add_transfer(CLI::App& app, Action& action);
+void add_snapshot(CLI::App& app, Action& action);
 // `command` is what stands after "--" on the command line.
 void add_lock(CLI::App& app, Action& action, const std::vector<std::string>& command);
 void add_elect(CLI::App& app, Action& action, const std::vector<std::string>& command);

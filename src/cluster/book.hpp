@@ -85,6 +85,9 @@ enum class BookError : std::uint8_t {
 std::string_view describe(BookError error);
 
 struct Book {
+  // Which restore from a saved state the cluster began with; 0: it began with nothing. Members that did not
+  // begin together are not members of one cluster, whatever they are called.
+  std::uint64_t lineage = 0;
   bool founded = false;
   NodeId greatest = {};  // id that was ever given
   std::map<NodeId, BookMember> members = {};

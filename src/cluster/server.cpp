@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 
+#include "cluster/identity.hpp"
 #include "live/replica.hpp"
 #include "protocols/raft/raft.hpp"
 
@@ -50,9 +51,6 @@ std::uint64_t first_serial() {
 // Changes of the book stand among the commands of the machine; those have the value 0.
 constexpr std::uint64_t for_the_book = 1;
 
-// What a snapshot begins with: these bytes, the book's length, the book. One without is the machine's alone.
-constexpr std::string_view book_mark = "cnclvbk1";
-
 // How often the leader looks whether the members are those of the book.
 constexpr std::chrono::milliseconds look_every{100};
 // So long without a leader, others may know members that we do not.
@@ -62,30 +60,6 @@ constexpr std::uint64_t most_transfers = 30;
 
 // So long after the leader's connection broke, an election that began then has come to nothing.
 constexpr std::chrono::milliseconds brief_election{100};
-
-Bytes preface_of(const Book& book) {
-  const Bytes inner = encode(book);
-  Bytes bytes(book_mark.begin(), book_mark.end());
-  std::array<std::byte, sizeof(std::uint64_t)> length;
-  live::store(length.data(), static_cast<std::uint64_t>(inner.size()));
-  for (const std::byte one : length) bytes.push_back(std::to_integer<std::uint8_t>(one));
-  bytes.insert(bytes.end(), inner.begin(), inner.end());
-  return bytes;
-}
-
-// The book and the rest; no book if there is none, nothing at all if it cannot be read.
-std::optional<std::pair<std::optional<Book>, std::span<const std::uint8_t>>> split(
-    std::span<const std::uint8_t> state) {
-  constexpr std::size_t head = book_mark.size() + sizeof(std::uint64_t);
-  if (state.size() < head || !std::ranges::equal(state.first(book_mark.size()), book_mark,
-                                                 [](std::uint8_t a, char b) { return a == std::uint8_t(b); }))
-    return std::pair(std::optional<Book>(), state);
-  const auto length = live::load<std::uint64_t>(std::as_bytes(state.subspan(book_mark.size())).data());
-  if (length > state.size() - head) return std::nullopt;
-  auto book = decode<Book>(state.subspan(head, length));
-  if (!book) return std::nullopt;
-  return std::pair(std::optional(std::move(*book)), state.subspan(head + length));
-}
 
 Found foundation(const ServerOptions& options) {
   Found found;
@@ -118,24 +92,24 @@ class RaftServer final : public Server {
     raft::Raft::Setup setup = setup_of(options);
     // Who joins has no vote until the log says so.
     if (joins_) setup.voters = members.size() > 1 ? members.without(self_) : NodeSet{NodeId{0}};
-    auto replica =
-        Replica::open(loop,
-                      {.self = self_,
-                       .members = members,
-                       .data = options.data,
-                       .stamp = fmt::format("group {} member {}", options.links.group, self_.value),
-                       .seed = first_serial(),
-                       .flusher = {.spin = options.spin}},
-                      setup,
-                      {.send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
-                       .event =
-                           [this](const log::Spec::Event& event) {
-                             visit_in_place(event, [&](const auto& e) { tell(e); });
-                           },
-                       .failed = [this](const storage::Failure& why) { fail(why.text); }});
+    auto replica = Replica::open(loop,
+                                 {.self = self_,
+                                  .members = members,
+                                  .data = options.data,
+                                  .stamp = stamp_of(options.links.group, self_),
+                                  .seed = first_serial(),
+                                  .flusher = {.spin = options.spin}},
+                                 setup,
+                                 {.send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
+                                  .event =
+                                      [this](const log::Spec::Event& event) {
+                                        visit_in_place(event, [&](const auto& e) { tell(e); });
+                                      },
+                                  .failed = [this](const storage::Failure& why) { fail(why.text); }});
     if (!replica) return Error(replica.error().text);
     replica_ = std::move(*replica);
     if (!unreadable_.empty()) return Error(unreadable_);
+    group_ = group_of(options.links.group, book_.lineage);
     const auto ours = replica_->node().sessions.last.find(self_);
     const std::uint64_t known = ours == replica_->node().sessions.last.end() ? 0 : ours->second.serial;
     before_ = serial_ = std::max(first_serial(), known);
@@ -158,6 +132,7 @@ class RaftServer final : public Server {
   }
   void compact(Payload state) override { replica_->command(log::Compact{std::move(state)}); }
 
+  const std::string& group() const override { return group_; }
   const Book& book() const override { return book_; }
   std::uint64_t change(const BookChange& change) override {
     replica_->command(log::Propose{++serial_, for_the_book, Payload(encode(change))});
@@ -239,16 +214,16 @@ class RaftServer final : public Server {
     events_.applied(committed.index, term->value, committed.entry->bytes, mine ? committed.entry->serial : 0);
   }
   void tell(const log::Restored& restored) {
-    const auto parts = split(restored.state.bytes());
+    const auto parts = split_state(restored.state.bytes());
     if (!parts) {
       unreadable_ = "the book of members in the snapshot cannot be read";
       return fail(unreadable_);
     }
-    if (parts->first) {
-      book_ = *parts->first;
+    if (parts->book) {
+      book_ = *parts->book;
       book_changed();
     }
-    if (events_.restored) events_.restored(restored.index, parts->second);
+    if (events_.restored) events_.restored(restored.index, parts->machine);
   }
   void tell(const log::Taken& taken) {
     if (founding_ <= taken.serial) founding_ = 0;
@@ -270,6 +245,7 @@ class RaftServer final : public Server {
   Events events_;
   live::Log log_;
   NodeId self_ = {};
+  std::string group_ = {};
   Book book_ = {};
   Found foundation_ = {};
   bool joins_ = false;
@@ -302,6 +278,7 @@ std::expected<void, std::string> RaftServer::open_links(boost::asio::io_context&
   const auto self = std::ranges::find(options.members, self_, &live::Peer::id);
   if (self == options.members.end()) return Error(live::wrong_with(options.members, self_));
   if (options.listen.host.empty()) options.listen = self->address();
+  options.group = group_;
   options.epoch = replica_->data();
   options.list = known.founded || joins_ ? live::MemberList::changing : live::MemberList::founding;
   // The command line may be older than what the disk knows; who joins has nothing else.

@@ -103,6 +103,8 @@ class Server {
   virtual void compact(Payload state) = 0;
   virtual void transfer(NodeId to) = 0;
 
+  // What the members call themselves among each other: the group's name, and which restore it began with.
+  virtual const std::string& group() const = 0;
   // Who the members are. A change is answered when it is in the book; the leader then sees to it.
   virtual const Book& book() const = 0;
   virtual std::uint64_t change(const BookChange& change) = 0;

@@ -11,7 +11,7 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       machine_(machine),
       options_(std::move(options)),
       log_(std::move(log)),
-      cluster_(rpc::number_of_name(options_.group)),
+      cluster_(rpc::number_of_name(machine.server().group())),
       self_(machine.options().server.links.self),
       session_timer_(machine.loop()),
       change_timer_(machine.loop()),
@@ -26,6 +26,7 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
                          change_answered(serial, done);
                        }});
   machine_.server().introduce(fmt::format("member-{}", self_.value), options_.client_urls);
+  line_times_.restored(machine_.store());
   server_.on_disconnect([this](rpc::ConnectionId connection) { connection_gone(connection); });
   // A client may say that it has no use for a member that knows no leader.
   server_.before_each([this](const rpc::Call& call) {
@@ -57,6 +58,7 @@ void Front::head(etcdserverpb::ResponseHeader* header, kv::Revision revision) co
 
 void Front::changed(const kv::Outcome& outcome) {
   watches_.changed();
+  line_times_.see(machine_.store(), outcome);
   std::vector<kv::Turn> turns;
   machine_.lines().see(outcome, turns);
   call_up(turns);
@@ -66,6 +68,7 @@ void Front::changed(const kv::Outcome& outcome) {
 // Whoever waited waits for the same place in the new store.
 void Front::restored() {
   watches_.restored();
+  line_times_.restored(machine_.store());
   std::vector<kv::Turn> turns;
   for (const auto& [id, waiter] : waiters_) machine_.lines().wait(waiter.name, waiter.key, id, turns);
   call_up(turns);

@@ -20,7 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "etcd/line_times.hpp"
 #include "etcd/machine.hpp"
+#include "etcd/sha256.hpp"
 #include "etcd/watch_service.hpp"
 #include "rpc/offer.hpp"
 
@@ -29,7 +31,6 @@ namespace conclave::etcd {
 using rpc::CallerPtr;
 
 struct FrontOptions {
-  std::string group = "conclave";
   // Where clients reach this member; an etcd client that asks for the members connects to these.
   std::vector<std::string> client_urls = {};
   std::size_t waiting = 100'000;    // clients of this member, for locks and elections
@@ -134,9 +135,12 @@ class Front {
     CallerPtr caller;
     Payload state;
     std::size_t sent = 0;
+    Sha256 digest = {};  // of what was sent
   };
   void send_state(const std::shared_ptr<Download>& download);
   conclavepb::StatusResponse status() const;
+  void add_lines(conclavepb::StatusResponse& response) const;
+  void tell_place(conclavepb::Client& told, const kv::Key& place) const;
   std::string metrics() const;
 
   // cluster_service.cpp
@@ -181,6 +185,7 @@ class Front {
   std::map<std::string, std::size_t> waiting_at_;  // how many, by key
   std::size_t placing_ = 0;                        // who asked for a place that is not in the store yet
   std::vector<kv::Turn> turns_;
+  LineTimes line_times_;
   std::map<std::string, Observers, std::less<>> observers_;
   std::size_t observing_ = 0;
   // Leases that live as long as a connection.

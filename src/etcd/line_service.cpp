@@ -86,6 +86,7 @@ void Front::take_place(Waiter waiter, const std::string& value) {
     }
     const auto& place = std::get<kv::PlaceInLine>(outcome->result);
     waiter.key = place.key;
+    line_times_.note_client(place.key, waiter.caller->peer().address);
     if (waiter.caller->over()) {
       // A place that was there before belongs to an earlier call of the same client.
       if (place.fence == outcome->revision) leave_place(waiter);

@@ -1,10 +1,9 @@
 // What operators and monitors ask: the members, the state of this one, its alarms; by etcd's API and by
 // conclave's own.
 #include <fmt/format.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 
 #include "etcd/front.hpp"
 #include "rpc/metrics_page.hpp"
@@ -17,6 +16,11 @@ namespace {
 
 const rpc::Status no_authentication = {rpc::Code::failed_precondition,
                                        "etcdserver: authentication is not enabled"};
+
+// Of locks and elections in one answer, of those who wait for one, and of a leader's value.
+constexpr std::size_t most_names = 100;
+constexpr std::size_t most_queue = 10;
+constexpr std::size_t most_value = 1024;
 
 constexpr std::size_t blob_bytes = 32 * 1024;
 constexpr std::size_t page_bytes = 512;  // etcd's client wants whole pages, and the digest after them
@@ -45,7 +49,7 @@ conclavepb::StatusResponse Front::status() const {
   conclavepb::StatusResponse response;
   response.set_member_id(self_.value);
   response.set_engine("raft");
-  response.set_group(options_.group);
+  response.set_group(machine_.server().group());
   response.set_leases(machine_.store().leases().all().size());
   const cluster::Book& book = machine_.server().book();
   for (const auto& [id, member] : book.members) {
@@ -80,6 +84,7 @@ conclavepb::StatusResponse Front::status() const {
   raft.set_flushes(now.flushes);
   raft.set_flush_median_us(in_microseconds(now.flush_median));
   raft.set_flush_worst_us(in_microseconds(now.flush_worst));
+  add_lines(response);
   if (now.role != "leader") return response;
   for (const auto& [id, peer] : now.peers) {
     conclavepb::Follower& told = *raft.add_followers();
@@ -89,6 +94,47 @@ conclavepb::StatusResponse Front::status() const {
     told.set_gets_snapshot(peer.gets_snapshot);
   }
   return response;
+}
+
+// Whoever was first under a name holds it, and the others wait. Those with the longest queues are told.
+void Front::add_lines(conclavepb::StatusResponse& response) const {
+  std::map<std::string_view, std::vector<const kv::Key*>> lines;  // each by creation
+  for (const kv::Key* place : machine_.store().places())
+    lines[kv::line_of(place->text(), place->newest->lease).value()].push_back(place);
+  std::vector<const decltype(lines)::value_type*> told_first;
+  for (const auto& line : lines) told_first.push_back(&line);
+  std::ranges::stable_sort(told_first, std::greater(), [](const auto* line) { return line->second.size(); });
+  response.set_names_left_out(told_first.size() - std::min(told_first.size(), most_names));
+  told_first.resize(std::min(told_first.size(), most_names));
+  for (const auto* line : told_first) {
+    const auto& [name, places] = *line;
+    const std::string_view value = places.front()->newest->value();
+    conclavepb::Name& told = *response.add_names();
+    told.set_name(std::string(name));
+    // Locks have no values; who stands for election with none looks like the holder of a lock.
+    told.set_kind(value.empty() ? conclavepb::Name::LOCK : conclavepb::Name::ELECTION);
+    told.set_phase("holding");
+    told.set_fence(static_cast<std::uint64_t>(places.front()->newest->create));
+    tell_place(*told.mutable_holder(), *places.front());
+    if (!value.empty()) {
+      told.mutable_leader()->set_key(std::string(places.front()->text()));
+      told.mutable_leader()->set_value(std::string(value.substr(0, most_value)));
+    }
+    told.set_queue_length(places.size() - 1);
+    for (const kv::Key* place : std::span(places).subspan(1, std::min(most_queue, places.size() - 1)))
+      tell_place(*told.add_queue(), *place);
+  }
+}
+
+void Front::tell_place(conclavepb::Client& told, const kv::Key& place) const {
+  told.set_key(std::string(place.text()));
+  told.set_lease(place.newest->lease);
+  const LineTimes::Place* const seen = line_times_.find(place.text());
+  if (!seen) return;
+  told.set_address(seen->client);
+  told.set_since_ms(std::chrono::duration_cast<std::chrono::milliseconds>(LineTimes::Clock::now() -
+                                                                          seen->held.value_or(seen->came))
+                        .count());
 }
 
 // ---- etcd's
@@ -172,11 +218,10 @@ void Front::send_state(const std::shared_ptr<Download>& download) {
     if (caller->congested()) return caller->on_room([this, download] { send_state(download); });
     const auto blob = all.subspan(download->sent, std::min(blob_bytes, all.size() - download->sent));
     download->sent += blob.size();
+    download->digest.add(blob);
     tell(text_of(blob));
   }
-  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest = {};
-  SHA256(all.data(), all.size(), digest.data());
-  tell(text_of(digest));
+  if (!caller->over()) tell(text_of(download->digest.finish()));
   caller->refuse({});  // that was all
 }
 

@@ -73,6 +73,11 @@ bool History::commit() {
   return true;
 }
 
+void History::skip_to(Revision revision) {
+  ensure(revision >= revision_ && sub_ == 0, "revisions grow, between commands");
+  revision_ = revision;
+}
+
 Record* History::at(const Key& key, Revision revision) {
   Record* found = key.newest;
   if (found && found->mod > revision) {

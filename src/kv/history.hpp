@@ -41,6 +41,7 @@ class History {
   void put(std::string_view key, std::string_view value, LeaseId lease, std::vector<Event>& events);
   void remove(Key& key, std::vector<Event>& events);
   bool commit();
+  void skip_to(Revision revision);  // nothing happened in between
 
   // Of revisions in [compacted, current]; null if the key did not exist then.
   static Record* at(const Key& key, Revision revision);

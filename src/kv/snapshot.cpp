@@ -7,7 +7,6 @@
 namespace conclave::kv {
 namespace {
 
-constexpr std::string_view format = "conclave-kv-1";
 // No part is longer: a key, a value, and numbers.
 constexpr std::size_t max_part = 2 * max_text + max_alarms * 16 + 256;
 // A hundred million years, and far from where sums overflow.
@@ -19,7 +18,7 @@ void append(Bytes& out, SnapshotPart part) { encode(part, out); }
 
 SnapshotWriter::SnapshotWriter(Store& store) : store_(store), digest_(store.digest()) {
   const Place log_begin = store.history_.log_begin();
-  header_ = {.format = format,
+  header_ = {.format = snapshot_format,
              .index = store.applied_.index,
              .term = store.applied_.term,
              .revision = store.revision(),
@@ -91,12 +90,19 @@ std::string_view describe(SnapshotError error) {
   return "unknown error";
 }
 
-SnapshotReader::SnapshotReader(std::uint64_t table_seed) : store_(std::make_unique<Store>(table_seed)) {}
+SnapshotReader::SnapshotReader(std::uint64_t table_seed, Behind behind)
+    : store_(std::make_unique<Store>(table_seed)), behind_(behind) {}
 
 std::expected<void, SnapshotError> SnapshotReader::feed(std::span<const std::uint8_t> bytes) {
   pending_.insert(pending_.end(), bytes.begin(), bytes.end());
   std::span<const std::uint8_t> rest = pending_;
   while (!rest.empty()) {
+    if (is_complete() && behind_ == Behind::zeros) {
+      const bool fits = std::ranges::all_of(rest, [](std::uint8_t byte) { return byte == 0; });
+      if (!fits) return std::unexpected(SnapshotError::malformed);
+      rest = {};
+      break;
+    }
     Decoder decoder(rest);
     SnapshotPart part;
     walk(decoder, part);
@@ -116,7 +122,7 @@ std::expected<void, SnapshotError> SnapshotReader::feed(std::span<const std::uin
 }
 
 bool SnapshotReader::take(const SnapshotHeader& header) {
-  const bool fits = stage_ == Stage::header && header.format == format && header.revision >= 1 &&
+  const bool fits = stage_ == Stage::header && header.format == snapshot_format && header.revision >= 1 &&
                     header.revision < never - 1 && header.compacted >= 0 &&
                     header.compacted <= header.revision && header.clock_ms <= max_clock_ms &&
                     header.alarms.size() <= max_alarms;

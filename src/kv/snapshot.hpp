@@ -53,6 +53,10 @@ struct SnapshotEnd {
   Digest digest = 0;
 };
 
+// What a header's `format` begins with, whatever the version; and the one that this program writes and reads.
+inline constexpr std::string_view snapshot_formats = "conclave-kv-";
+inline constexpr std::string_view snapshot_format = "conclave-kv-1";
+
 using SnapshotPart = std::variant<SnapshotHeader, SnapshotLease, SnapshotRecord, SnapshotEnd>;
 
 class SnapshotWriter {
@@ -95,7 +99,9 @@ std::string_view describe(SnapshotError error);
 
 class SnapshotReader {
  public:
-  explicit SnapshotReader(std::uint64_t table_seed = 0);
+  // What may stand behind a snapshot: files are filled up to whole pages.
+  enum class Behind { nothing, zeros };
+  explicit SnapshotReader(std::uint64_t table_seed = 0, Behind behind = Behind::nothing);
 
   // The next bytes, however they are cut. After an error, the reader is of no more use.
   std::expected<void, SnapshotError> feed(std::span<const std::uint8_t> bytes);
@@ -104,6 +110,8 @@ class SnapshotReader {
   // The end was among the bytes; then, the digest of what was read, which should be the one that was written.
   bool is_complete() const { return stage_ == Stage::complete; }
   Digest digest() const { return store_->digest(); }
+  // Of the header; 0 as long as it has not arrived.
+  Revision revision() const { return header_.revision; }
 
  private:
   enum class Stage { header, leases, records, complete };
@@ -114,6 +122,7 @@ class SnapshotReader {
   bool follows(const SnapshotRecord& record, const Record* before) const;
 
   std::unique_ptr<Store> store_;
+  const Behind behind_;
   Bytes pending_;  // the beginning of a part
   Stage stage_ = Stage::header;
   SnapshotHeader header_;

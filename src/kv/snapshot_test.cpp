@@ -33,6 +33,28 @@ TEST(Snapshot, BringsBackEverything) {
   EXPECT_EQ((*copy)->applied().index, replica.context.index);
 }
 
+TEST(Snapshot, FilesMayBeFilledUpWithZerosIfTheReaderIsTold) {
+  Replica replica;
+  fill(replica);
+  Bytes bytes = snapshot_of(replica.store);
+  bytes.resize(bytes.size() + 100);
+  EXPECT_FALSE(restored(bytes));
+  const auto read = [&](std::size_t piece) {
+    SnapshotReader reader(0, SnapshotReader::Behind::zeros);
+    for (std::span<const std::uint8_t> rest = bytes; !rest.empty();) {
+      const auto part = rest.first(std::min(piece, rest.size()));
+      if (!reader.feed(part)) return false;
+      rest = rest.subspan(part.size());
+    }
+    return reader.finish().has_value();
+  };
+  EXPECT_TRUE(read(bytes.size()));
+  EXPECT_TRUE(read(7));
+  bytes.back() = 1;
+  EXPECT_FALSE(read(bytes.size()));
+  EXPECT_FALSE(read(7));
+}
+
 TEST(Snapshot, ACopyGoesOnLikeTheOriginal) {
   Replica replica;
   fill(replica);

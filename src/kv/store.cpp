@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 
 #include "core/ensure.hpp"
@@ -47,6 +48,14 @@ std::string key_in_line(std::string_view name, LeaseId lease) {
 }
 
 }  // namespace
+
+// Nobody but Lock, Campaign and etcd's clients names a key after its own lease.
+std::optional<std::string_view> line_of(std::string_view key, LeaseId lease) {
+  if (lease == 0) return std::nullopt;
+  const std::string end = key_in_line({}, lease);
+  if (!key.ends_with(end)) return std::nullopt;
+  return key.substr(0, key.size() - end.size());
+}
 
 std::expected<Answer, DecodeError> Store::apply(std::span<const std::uint8_t> entry, Context context,
                                                 Outcome& outcome) {
@@ -234,6 +243,42 @@ Store::Result Store::run(const Alarm& alarm) {
 Store::Result Store::run(const Vouch& vouch) {
   outcome_->vouch = vouch;
   return Done{};
+}
+
+std::vector<Key*> Store::places() const {
+  std::vector<Key*> all;
+  for (const auto& [id, lease] : leases_.all())
+    std::ranges::copy_if(lease.keys, std::back_inserter(all),
+                         [id](const Key* key) { return line_of(key->text(), id).has_value(); });
+  const auto first_created = [](const Key* a, const Key* b) {
+    return std::pair(a->newest->create, a->text()) < std::pair(b->newest->create, b->text());
+  };
+  std::ranges::sort(all, first_created);
+  return all;
+}
+
+void Store::begin_anew(Revision bump) {
+  ensure(bump > 0, "revisions grow");
+  Outcome outcome;
+  outcome_ = &outcome;
+  history_.skip_to(revision() + bump);
+  const std::vector<Key*> standing = places();
+  std::vector<RecordRef> before;
+  for (Key* key : standing) {
+    before.emplace_back(key->newest);
+    erase(*key);
+  }
+  history_.commit();
+  for (const RecordRef& place : before) {
+    write(place.key(), place->value(), place->lease);
+    history_.commit();
+  }
+  outcome_ = nullptr;
+  history_.compact(revision());
+  while (!history_.is_swept()) history_.sweep(swept_at_once);
+  alarms_.clear();
+  for (const auto& [id, lease] : leases_.all()) leases_.renew(id);
+  applied_ = {applied_.index + static_cast<std::uint64_t>(bump), applied_.term + 1};
 }
 
 RecordRef Store::oldest(const KeyRange& range) const {

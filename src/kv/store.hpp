@@ -25,6 +25,9 @@ struct Context {
   std::uint64_t term = 0;
 };
 
+// The line in which a key with this lease is a place: the key is named after both. None: it is no place.
+std::optional<std::string_view> line_of(std::string_view key, LeaseId lease);
+
 class Store {
  public:
   explicit Store(std::uint64_t table_seed = 0) : history_(table_seed) {}
@@ -35,9 +38,18 @@ class Store {
                                            Outcome& outcome);
   Answer apply(const Command& command, Context context, Outcome& outcome);
 
+  // For a new cluster that begins with this state, which may be older than what clients of the former one
+  // have seen. No revision and no fence is given twice: the revision grows by `bump`, everything before is
+  // compacted, and whoever stands in a line gets a new fence and keeps the order. Leases begin to run again,
+  // so that who holds one has time to come back. Alarms were about members that are no more. The place in
+  // the log grows as the revision does, because ids of leases follow from it.
+  void begin_anew(Revision bump);
+
   std::expected<RangeResult, Error> range(const Range& request) const;
   // The one created first, if there is any: the holder of a lock, the leader of an election.
   RecordRef oldest(const KeyRange& range) const;
+  // All keys that are places in lines, by creation.
+  std::vector<Key*> places() const;
 
   Revision revision() const { return history_.revision(); }
   Context applied() const { return applied_; }

@@ -328,5 +328,90 @@ TEST(Txn, AnErrorLeavesNoTrace) {
   EXPECT_TRUE(replica.outcome.events.empty());
 }
 
+// ---- a new cluster that begins with an old state
+
+TEST(BeginAnew, NoRevisionAndNoFenceIsGivenTwice) {
+  Replica replica;
+  replica.ask(LeaseGrant{1, 5});
+  replica.ask(LeaseGrant{2, 5});
+  replica.put("a", "1");
+  replica.put("a", "2");
+  replica.put("gone", "x");
+  replica.remove("gone");
+  EXPECT_EQ(replica.ask(Lock{"door", 2}), "6: door/2 fence 6 first");
+  EXPECT_EQ(replica.ask(Lock{"door", 1}), "7: door/1 fence 7 waits");
+  replica.put("leased", "y", 1);
+  replica.store.begin_anew(1000);
+  // One revision took the places away, and each was given back in one of its own.
+  EXPECT_EQ(replica.store.revision(), 1011);
+  EXPECT_EQ(replica.get("a"), "[a=2 c2 m3 v2 l0] of 1");
+  EXPECT_EQ(replica.get("leased"), "[leased=y c8 m8 v1 l1] of 1");
+  EXPECT_EQ(replica.get("gone"), "[] of 0");
+  for (const Revision seen : {2, 8, 1000, 1010})
+    EXPECT_EQ(replica.get("a", seen), text(Error::compacted)) << seen;
+  replica.context = replica.store.applied();
+  EXPECT_EQ(replica.ask(Lock{"door", 2}), "1011: door/2 fence 1010 first");
+  EXPECT_EQ(replica.ask(Lock{"door", 1}), "1011: door/1 fence 1011 waits");
+  EXPECT_EQ(replica.put("a", "3"), "1012: put over none");
+}
+
+TEST(BeginAnew, LeasesRunAgainAndAlarmsAreGone) {
+  Replica replica;
+  replica.ask(LeaseGrant{1, 5});
+  replica.tick(500);
+  for (int i = 0; i < 4; ++i) replica.tick(1000);
+  ASSERT_EQ(replica.store.leases().remaining(*replica.store.leases().find(1)), 1);
+  replica.ask(Alarm{3, AlarmKind::no_space, true});
+  replica.store.begin_anew(1);
+  EXPECT_EQ(replica.store.leases().remaining(*replica.store.leases().find(1)), 5);
+  EXPECT_TRUE(replica.store.alarms().empty());
+  replica.context = replica.store.applied();
+  EXPECT_EQ(replica.context.term, 2u);
+  replica.tick(500);
+  for (int i = 0; i < 4; ++i) replica.tick(1000);
+  EXPECT_TRUE(replica.store.leases().find(1));
+  replica.tick(1000);
+  EXPECT_FALSE(replica.store.leases().find(1));
+}
+
+TEST(BeginAnew, IsTheSameEverywhereAndSurvivesASnapshot) {
+  Replica replica;
+  replica.ask(LeaseGrant{7, 5});
+  for (int i = 0; i < 100; ++i) replica.put("k" + std::to_string(i % 7), std::to_string(i), i % 2 ? 7 : 0);
+  replica.ask(Campaign{"crown", 7, "one"});
+  const Bytes saved = snapshot_of(replica.store);
+  Bytes first;
+  for (const std::uint64_t table_seed : {1, 2}) {
+    const auto store = restored(saved, table_seed);
+    ASSERT_TRUE(store);
+    (*store)->begin_anew(1'000'000'000);
+    EXPECT_EQ((*store)->digest(), (*store)->recomputed_digest());
+    const Bytes bytes = snapshot_of(**store);
+    if (first.empty()) first = bytes;
+    EXPECT_EQ(bytes, first);
+    const auto again = restored(bytes);
+    ASSERT_TRUE(again);
+    EXPECT_EQ((*again)->digest(), (*store)->digest());
+    EXPECT_EQ((*again)->oldest({"crown/", "crown0"})->value(), "one");
+  }
+}
+
+TEST(Places, AreKeysThatAreNamedAfterTheirOwnLease) {
+  EXPECT_EQ(line_of("door/1f", 0x1f), "door");
+  EXPECT_EQ(line_of("a/b/1f", 0x1f), "a/b");
+  EXPECT_EQ(line_of("door/1f", 0x2f), std::nullopt);
+  EXPECT_EQ(line_of("door1f", 0x1f), std::nullopt);
+  EXPECT_EQ(line_of("door/0", 0), std::nullopt);
+  Replica replica;
+  replica.ask(LeaseGrant{1, 5});
+  replica.ask(LeaseGrant{2, 5});
+  replica.put("x/3", "no place", 1);
+  replica.ask(Lock{"b", 2});
+  replica.ask(Lock{"a", 1});
+  std::vector<std::string> names;
+  for (const Key* key : replica.store.places()) names.emplace_back(key->text());
+  EXPECT_EQ(names, (std::vector<std::string>{"b/2", "a/1"}));
+}
+
 }  // namespace
 }  // namespace conclave::kv

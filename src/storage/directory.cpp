@@ -58,6 +58,10 @@ std::string version_text(std::uint64_t id, const std::string& stamp) {
   return body + fmt::format("crc32c {:08x}\n", sum_of(body));
 }
 
+bool is_stamp(const std::string& text) {
+  return text.size() <= most_stamp_bytes && text.find('\n') == std::string::npos;
+}
+
 // A directory that was begun and never finished holds nothing but these.
 bool is_ours_unfinished(const std::string& name) {
   return name == lock_file || name == version_draft || name == "lost+found";
@@ -96,8 +100,7 @@ Result<bool> has_version(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Directory>> Directory::open(const std::string& path, DirectoryOptions options) {
-  ensure(options.stamp.size() <= most_stamp_bytes && options.stamp.find('\n') == std::string::npos,
-         "a stamp is one short line");
+  ensure(is_stamp(options.stamp), "a stamp is one short line");
   if (auto done = make_folder(path); !done) return std::unexpected(done.error());
   auto finished = has_version(path);
   if (!finished) return std::unexpected(finished.error());
@@ -138,15 +141,24 @@ Result<void> Directory::lock() {
 Result<void> Directory::make(const std::string& stamp) {
   const auto id = draw_id(path_);
   if (!id) return std::unexpected(id.error());
+  id_ = *id;
+  is_new_ = true;
+  return write_version(stamp);
+}
+
+Result<void> Directory::restamp(const std::string& stamp) {
+  ensure(is_stamp(stamp), "a stamp is one short line");
+  return write_version(stamp);
+}
+
+Result<void> Directory::write_version(const std::string& stamp) {
   auto draft = File::open(file(version_draft), O_WRONLY | O_CREAT | O_TRUNC);
   if (!draft) return std::unexpected(draft.error());
-  const std::string text = version_text(*id, stamp);
+  const std::string text = version_text(id_, stamp);
   if (auto done = draft->write_at(0, std::as_bytes(std::span(text))); !done) return done;
   if (auto done = draft->sync(); !done) return done;
   if (auto done = rename(version_draft, version_file); !done) return done;
-  id_ = *id;
   stamp_ = stamp;
-  is_new_ = true;
   return {};
 }
 

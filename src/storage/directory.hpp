@@ -38,6 +38,9 @@ class Directory {
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   Result<std::vector<std::string>> names_with(const std::string& prefix) const;  // in order
+  // Says anew whose data it is: who fills a directory that is not to be used before it is full says that
+  // first.
+  Result<void> restamp(const std::string& stamp);
   Result<void> rename(const std::string& from, const std::string& to) const;
   Result<void> remove(const std::string& name) const;
 
@@ -52,6 +55,7 @@ class Directory {
   explicit Directory(std::string path) : path_(std::move(path)) {}
   Result<void> lock();
   Result<void> make(const std::string& stamp);
+  Result<void> write_version(const std::string& stamp);
   Result<void> read_version(const std::string& stamp);
 
   std::string path_;
