@@ -40,6 +40,16 @@ refuses "the figure elections knows request, answer, servers, stale" sim raft --
 refuses "request is a number between 1 and 100000" sim raft --figure elections --set request=0
 refuses "at most 1 can be stale" sim raft --figure elections --set servers=3 --set stale=2
 refuses "/no/such/folder" sim raft --figure elections --trials 1 --plot /no/such/folder/figure.svg
+# Saved stores.
+refuses "--help" snapshot
+refuses "FILE is required" snapshot save
+refuses "FILE is required" snapshot status
+refuses "--data is required" snapshot restore saved
+refuses "--bump" snapshot restore saved --data none --bump 0
+refuses "--id says so" snapshot restore saved --data none --members 1=a:1,2=b:2
+refuses "4" snapshot restore saved --data none --id 4 --members 1=a:1,2=b:2
+refuses "and --members does not" snapshot restore saved --data none --members 1=a:1 --clients 2=b:2
+refuses "--endpoints names no server" snapshot save saved --endpoints ,
 
 # Numbers.
 refuses "runs with 1 to" sim lamport --nodes 0

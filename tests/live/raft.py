@@ -150,6 +150,14 @@ def locks(cluster):
     waiting = cluster.background("lock", "door", "echo", "entered")
     time.sleep(1.0)
     assert waiting.poll() is None
+    fence = json.loads(cluster.ctl("get", key, "-w", "json"))["kvs"][0]["create_revision"]
+    for i in cluster.everyone:
+        door = next(name for name in cluster.status(i)["names"] if name["name"] == "door")
+        assert (door["kind"], door["fence"], door["queue_length"]) == ("lock", fence, 1), door
+        assert f"door/{door['holder']['lease']:x}" == key and door["holder"]["since_ms"] >= 900, door
+    table = subprocess.run([CONCLAVE, "status", "--endpoints", cluster.endpoint(1)], capture_output=True, text=True).stdout
+    row = next(line for line in table.splitlines() if line.startswith("lock"))
+    assert row.split()[1] == "door" and row.split()[-2:] == [str(fence), "1"], table
     held.send_signal(signal.SIGINT)
     held.communicate(timeout=20)
     assert "entered" in waiting.communicate(timeout=20)[0]
