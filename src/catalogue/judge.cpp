@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "sim/seeds.hpp"
@@ -26,6 +27,26 @@ void find_failure(const Entry& entry, const sim::Options& options, Judged& judge
     fail("end", fmt::format("no end after {} steps", judged.report.steps));
 }
 
+namespace {
+
+// What no trace shows: what holds of the states of all processes together.
+void add_what_was_found_inside(const Entry& entry, Judged& judged) {
+  if (!judged.report.looked_inside) return;
+  for (const std::string_view property : entry.properties) {
+    if (std::ranges::find(judged.verdicts, property, &trace::Verdict::property) != judged.verdicts.end())
+      continue;
+    const auto wrong = std::ranges::find(judged.report.wrongs, property, &Wrong::property);
+    trace::Verdict verdict = {.property = std::string(property)};
+    if (wrong != judged.report.wrongs.end()) {
+      verdict.holds = false;
+      verdict.why = wrong->why;
+    }
+    judged.verdicts.push_back(std::move(verdict));
+  }
+}
+
+}  // namespace
+
 Judged judge_run(const Entry& entry, const sim::Options& options, const Setting& setting,
                  trace::Observer* also, const std::function<sim::Report(trace::Observer*)>& run) {
   Judged judged;
@@ -39,6 +60,7 @@ Judged judge_run(const Entry& entry, const sim::Options& options, const Setting&
   if (const auto* mutex = dynamic_cast<const trace::MutexMonitor*>(monitor.get()))
     judged.summary = mutex->summary();
   judged.verdicts = monitor->verdicts();
+  add_what_was_found_inside(entry, judged);
   judged.facts = monitor->facts();
   judged.chart = monitor->chart();
   find_failure(entry, options, judged);

@@ -22,12 +22,6 @@ concept HasSymmetry = requires(const NodeSet& all, const typename P::Setup& setu
   { P::symmetries(all, setup) } -> std::same_as<std::vector<std::vector<NodeId>>>;
 };
 
-// An algorithm that knows what must hold of all its processes together, in every state.
-template <class P>
-concept HasInvariants = requires(std::span<const P* const> nodes) {
-  { P::invariants(nodes) } -> std::same_as<std::vector<Wrong>>;
-};
-
 struct Cast {
   NodeSet all = {};
   Ticks unit = {};  // of time; zero where there is no bound on delays

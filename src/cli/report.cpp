@@ -46,6 +46,8 @@ std::vector<std::string> scripted_beyond(const sim::Script& script, const Assump
       case sim::Action::What::crash: used.crash = true; break;
       case sim::Action::What::drift: used.drift = true; break;
       case sim::Action::What::jump: used.jump = true; break;
+      case sim::Action::What::jitter: used.jitter = true; break;
+      case sim::Action::What::stall: used.stall = true; break;
       case sim::Action::What::lose: used.loss = 1; break;
       case sim::Action::What::duplicate: used.duplicate = 1; break;
       case sim::Action::What::slow: used.slow = 1; break;

@@ -1,4 +1,5 @@
 // conclave sim: run one algorithm in the simulated world.
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -142,19 +143,20 @@ std::optional<std::string> adopt(Flags& flags, const catalogue::Entry& entry, co
 // The faults of a run, as a script has them. What a crash makes of messages is no fault of the links.
 sim::Script faults_of(const trace::Run& run) {
   using What = sim::Action::What;
-  static const std::map<trace::Kind, What> faults = {{trace::Kind::crash, What::crash},
-                                                     {trace::Kind::pause, What::pause},
-                                                     {trace::Kind::partition, What::partition},
-                                                     {trace::Kind::lose, What::lose},
-                                                     {trace::Kind::duplicate, What::duplicate}};
+  static const std::map<trace::Kind, What> faults = {
+      {trace::Kind::crash, What::crash},         {trace::Kind::pause, What::pause},
+      {trace::Kind::partition, What::partition}, {trace::Kind::disk, What::stall},
+      {trace::Kind::lose, What::lose},           {trace::Kind::duplicate, What::duplicate}};
   sim::Script script;
   for (const trace::Step& step : run.steps) {
     const bool of_its_own = step.kind != trace::Kind::lose || step.input.type == "on the way";
     const auto fault = faults.find(step.kind);
     if (fault != faults.end() && of_its_own) script.push_back({.what = fault->second, .at = step.at});
-    if (step.kind == trace::Kind::clock)
-      script.push_back(
-          {.what = step.input.type.starts_with("jump") ? What::jump : What::drift, .at = step.at});
+    if (step.kind == trace::Kind::clock) {
+      const bool jumps = step.input.type.starts_with("jump");
+      const bool jitters = step.input.type.starts_with("jitter");
+      script.push_back({.what = jumps ? What::jump : jitters ? What::jitter : What::drift, .at = step.at});
+    }
   }
   return script;
 }
@@ -404,10 +406,13 @@ int run_one(const Flags& flags, Plan plan) {
 }
 
 int run_many(const Flags& flags, const Plan& plan) {
+  std::atomic<std::uint64_t> ticks = 0;
   const auto run = [&](std::uint64_t seed) {
     sim::Options options = plan.options;
     options.seed = seed;
-    return catalogue::judge(*plan.entry, options, plan.setting).failure;
+    const catalogue::Judged judged = catalogue::judge(*plan.entry, options, plan.setting);
+    ticks += judged.report.end.count;
+    return judged.failure;
   };
   const bool show_progress = on_terminal(stderr) && !flags.json;
   const auto progress = [&](std::uint64_t done) {
@@ -423,12 +428,14 @@ int run_many(const Flags& flags, const Plan& plan) {
       fmt::print("{}\n", nlohmann::ordered_json{{"protocol", flags.name},
                                                 {"variant", flags.variant},
                                                 {"seeds", outcome.ran},
+                                                {"ticks", ticks.load()},
                                                 {"beyond_assumptions", plan.beyond},
                                                 {"failure", nullptr}}
                              .dump(2));
     } else {
-      fmt::print("{}: {} seeds, all claimed properties {} ({})\n", flags.name, with_commas(outcome.ran),
-                 paint("hold", Colour::green), described_run(plan));
+      fmt::print("{}: {} seeds, {} ticks, all claimed properties {} ({})\n", flags.name,
+                 with_commas(outcome.ran), with_commas(ticks), paint("hold", Colour::green),
+                 described_run(plan));
     }
     return ok;
   }
@@ -542,8 +549,8 @@ void add_sim(CLI::App& app, Action& action) {
   verb->add_option("--chatter", flags->chatter, "chance that a request is followed by an application message")
       ->capture_default_str();
   verb->add_option("--faults", flags->faults,
-                   "none, all, or some of pause, partition, crash, drift, jump, unsynced,\n"
-                   "loss=P, duplicate=P, slow=P, reorder=P")
+                   "none, all, or some of pause, partition, crash, drift, jump, jitter,\n"
+                   "unsynced, stall, loss=P, duplicate=P, slow=P, reorder=P")
       ->capture_default_str();
   verb->add_option("--script", flags->script,
                    "a file of requests and faults, each at its time (docs/scripts.md), or\n"

@@ -230,6 +230,7 @@ class RaftServer final : public Server {
     if (introducing_ <= taken.serial) introducing_ = 0;
     if (events_.taken) events_.taken(taken.serial);
   }
+  void tell(const log::Members&) {}  // settle() has looked at the log itself
   void tell(const log::Readable& readable) {
     if (events_.readable) events_.readable(readable.serial);
   }

@@ -25,6 +25,12 @@ struct Wrong {
   bool operator==(const Wrong&) const = default;
 };
 
+// An algorithm that knows what must hold of all its processes together, in every state.
+template <class P>
+concept HasInvariants = requires(std::span<const P* const> nodes) {
+  { P::invariants(nodes) } -> std::same_as<std::vector<Wrong>>;
+};
+
 // One process and its client in the end, when nothing is left to happen.
 template <class Client>
 struct Last {

@@ -5,7 +5,7 @@
 namespace conclave::sim {
 
 Conditions::Conditions(const Options& options, const Nature& nature) : options_(options), nature_(nature) {
-  if (options_.faults.unsynced && options_.sync_ticks == 0) options_.sync_ticks = 5;
+  set_disks();
   fifo_ = nature_.assumes.links == Links::reliable_fifo && !options_.break_fifo;
   lossy_ = nature_.assumes.links == Links::lossy;
   if (options_.script) {
@@ -21,12 +21,23 @@ Conditions::Conditions(const Options& options, const Nature& nature) : options_(
 
 Conditions::~Conditions() = default;
 
-void Conditions::set_window() {
-  report_.window = options_.script ? Ticks{} : options_.faults.any() ? fault_window(options_) : Ticks{};
-  // Whatever the script broke is mended after its last action: the second act.
-  if (!options_.script) return;
-  for (const Action& action : *options_.script) report_.window = std::max(report_.window, action.at);
+// A disk that may stand still or lose something takes time, and is sometimes slow.
+void Conditions::set_disks() {
+  constexpr std::uint64_t usual_ticks = 5;
+  slow_disks_ = options_.faults.unsynced;
+  bool take_time = options_.faults.touches_disks();
+  for (const Action& action : options_.script.value_or(Script{})) {
+    take_time |= action.what == Action::What::stall;
+    if (action.what != Action::What::disk) continue;
+    slow_disks_ = true;
+    options_.sync_ticks = static_cast<std::uint64_t>(action.amount);
+  }
+  if (take_time && options_.sync_ticks == 0) options_.sync_ticks = usual_ticks;
+  if (slow_disks_ && !options_.script)
+    record({.what = Action::What::disk, .amount = static_cast<std::int64_t>(options_.sync_ticks)});
 }
+
+void Conditions::set_window() { report_.window = end_of_faults(options_); }
 
 // For protocols that never come to rest: long after everybody should have been served.
 void Conditions::set_deadline() {

@@ -36,6 +36,7 @@ class Conditions {
   };
 
   Conditions(const Options& options, const Nature& nature);
+  void set_disks();
   ~Conditions();
 
   // Before the first step: how long faults last, when patience ends, and what happens at which time.
@@ -77,6 +78,7 @@ class Conditions {
   bool lossy_ = false;
   std::vector<std::uint64_t> sent_;  // per node, if anything is drawn for messages or links are cut
   std::vector<Cut> cuts_;
+  bool slow_disks_ = false;  // now and then
   // The script, or what was planned from the seed.
   std::vector<Action> actions_;
   std::uint64_t actions_left_ = 0;

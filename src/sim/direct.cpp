@@ -90,7 +90,8 @@ std::string follow(Stage& stage, const trace::Direction& direction) {
     case Kind::heal: return stage.remark_on_links(Kind::heal, {"heal", {}});
     case Kind::pause:
     case Kind::resume:
-    case Kind::clock: return stage.remark(direction.kind, node, direction.type);
+    case Kind::clock:
+    case Kind::disk: return stage.remark(direction.kind, node, direction.type);
     case Kind::start:
     case Kind::event: break;
   }

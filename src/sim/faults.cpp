@@ -19,11 +19,12 @@ struct Named {
 };
 
 constexpr Named table[] = {
-    {"pause", &Faults::pause, nullptr}, {"partition", &Faults::partition, nullptr},
-    {"crash", &Faults::crash, nullptr}, {"drift", &Faults::drift, nullptr},
-    {"jump", &Faults::jump, nullptr},   {"unsynced", &Faults::unsynced, nullptr},
-    {"loss", nullptr, &Faults::loss},   {"duplicate", nullptr, &Faults::duplicate},
-    {"slow", nullptr, &Faults::slow},   {"reorder", nullptr, &Faults::reorder},
+    {"pause", &Faults::pause, nullptr},       {"partition", &Faults::partition, nullptr},
+    {"crash", &Faults::crash, nullptr},       {"drift", &Faults::drift, nullptr},
+    {"jump", &Faults::jump, nullptr},         {"jitter", &Faults::jitter, nullptr},
+    {"unsynced", &Faults::unsynced, nullptr}, {"stall", &Faults::stall, nullptr},
+    {"loss", nullptr, &Faults::loss},         {"duplicate", nullptr, &Faults::duplicate},
+    {"slow", nullptr, &Faults::slow},         {"reorder", nullptr, &Faults::reorder},
 };
 
 bool present(const Faults& faults, const Named& named) {
@@ -38,7 +39,9 @@ Faults Faults::everything() {
           .crash = true,
           .drift = true,
           .jump = true,
+          .jitter = true,
           .unsynced = true,
+          .stall = true,
           .loss = usual_rate,
           .duplicate = usual_rate,
           .slow = usual_rate,
@@ -52,7 +55,7 @@ Faults Faults::allowed_by(const Assumptions& assumes) {
     // reliable links what a cut holds back arrives when it heals.
     faults.pause = true;
     if (assumes.links != Links::none) {
-      faults.partition = faults.drift = faults.jump = true;
+      faults.partition = faults.drift = faults.jump = faults.jitter = true;
       faults.slow = usual_rate;
     }
   }
@@ -61,6 +64,8 @@ Faults Faults::allowed_by(const Assumptions& assumes) {
   if (assumes.links == Links::lossy) faults.loss = faults.duplicate = usual_rate;
   if (assumes.crashes != Crashes::none) faults.crash = true;
   if (assumes.crashes == Crashes::recover) faults.unsynced = true;
+  // A disk that stands still is slowness too, of a process that has one.
+  faults.stall = faults.unsynced && assumes.timing == Timing::asynchronous;
   return faults;
 }
 
@@ -122,6 +127,19 @@ std::expected<Faults, std::string> Faults::parse(std::string_view text, const As
   return faults;
 }
 
+namespace {
+
+// What survives of the writes under way when a disk loses its power: often none, else the first few.
+std::int64_t surviving_writes(std::uint64_t seed, std::uint64_t nth_crash) {
+  constexpr std::uint64_t most = 6;
+  const Draw draw(seed, Purpose::tail, 0, nth_crash);
+  return draw.below(2) == 0
+             ? 0
+             : static_cast<std::int64_t>(Draw(~seed, Purpose::tail, 0, nth_crash).between(1, most));
+}
+
+}  // namespace
+
 Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed,
                    CrashPlan crashes) {
   Script plan;
@@ -180,7 +198,10 @@ Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, s
   } else if (faults.crash) {
     for (std::uint64_t i = times(2); i > 0; --i) {
       const NodeId node = some_node();
-      stretch({.what = Action::What::crash, .node = node, .durable = !faults.unsynced},
+      stretch({.what = Action::What::crash,
+               .node = node,
+               .amount = faults.unsynced ? surviving_writes(seed, i) : 0,
+               .durable = !faults.unsynced},
               {.what = Action::What::recover, .node = node});
     }
   }
@@ -201,6 +222,30 @@ Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, s
                       .node = some_node(),
                       .amount = by});
     }
+  }
+  // Drawn apart, so that the other faults of a seed stay what they were.
+  const auto trouble = [&](Purpose purpose, std::uint64_t most, const auto& add) {
+    std::uint64_t nth = 0;
+    const auto lot = [&] { return Draw(seed, purpose, 0, nth++); };
+    for (std::uint64_t i = lot().between(0, most); i > 0; --i) {
+      const NodeId node = nodes[lot().below(nodes.size())];
+      const std::uint64_t start = lot().below(window.count - 2);
+      add(node, Ticks{start}, Ticks{lot().between(start + 1, window.count - 1)}, lot());
+    }
+  };
+  if (faults.stall) {
+    trouble(Purpose::stall, 2, [&](NodeId node, Ticks from, Ticks until, Draw) {
+      plan.push_back({.what = Action::What::stall, .at = from, .node = node});
+      plan.push_back({.what = Action::What::flush, .at = until, .node = node});
+    });
+  }
+  if (faults.jitter) {
+    constexpr std::uint64_t most_percent = 60;
+    trouble(Purpose::jitter, 2, [&](NodeId node, Ticks from, Ticks until, Draw draw) {
+      const auto percent = static_cast<std::int64_t>(draw.between(1, most_percent));
+      plan.push_back({.what = Action::What::jitter, .at = from, .node = node, .amount = percent});
+      plan.push_back({.what = Action::What::jitter, .at = until, .node = node, .amount = 0});
+    });
   }
   std::ranges::stable_sort(plan, {}, &Action::at);
   return plan;

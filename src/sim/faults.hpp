@@ -16,13 +16,19 @@ struct Faults {
   bool crash = false;
   bool drift = false;
   bool jump = false;
-  bool unsynced = false;  // a crash loses what was not yet synced to disk, and a disk may be slow
+  bool jitter = false;    // for a while, the timers of a node are inaccurate
+  bool unsynced = false;  // a crash loses what was not yet synced to disk, or all but the first writes of it;
+                          // and a disk may be slow
+  bool stall = false;     // a disk stands still for a long time
   double loss = 0;        // chance per message
   double duplicate = 0;
   double slow = 0;
   double reorder = 0;
 
-  bool any() const { return pause || partition || crash || drift || jump || unsynced || touches_messages(); }
+  bool any() const {
+    return pause || partition || crash || drift || jump || jitter || touches_disks() || touches_messages();
+  }
+  bool touches_disks() const { return unsynced || stall; }
   bool touches_messages() const { return loss > 0 || duplicate > 0 || slow > 0 || reorder > 0; }
   std::string to_string() const;
 

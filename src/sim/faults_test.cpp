@@ -19,23 +19,23 @@ std::string parsed(std::string_view text, const Assumptions& assumes, bool beyon
 }
 
 TEST(Faults, ParsesWhatItPrints) {
-  for (const std::string text : {"none", "pause", "pause,partition,crash,drift,jump,unsynced", "loss=0.25",
-                                 "crash,loss=1e-05,duplicate=1,slow=0.5,reorder=0.125"})
+  for (const std::string text : {"none", "pause", "pause,partition,crash,drift,jump,jitter,unsynced,stall",
+                                 "loss=0.25", "crash,loss=1e-05,duplicate=1,slow=0.5,reorder=0.125"})
     EXPECT_EQ(parsed(text, anything_goes), text);
   EXPECT_EQ(parsed("loss", anything_goes), "loss=0.05");
   EXPECT_EQ(parsed("", anything_goes), "none");
 }
 
 TEST(Faults, AllMeansWhatTheAssumptionsAllow) {
-  EXPECT_EQ(parsed("all", unordered), "pause,partition,drift,jump,slow=0.05,reorder=0.05");
-  EXPECT_EQ(parsed("all", {.links = Links::reliable_fifo}), "pause,partition,drift,jump,slow=0.05");
+  EXPECT_EQ(parsed("all", unordered), "pause,partition,drift,jump,jitter,slow=0.05,reorder=0.05");
+  EXPECT_EQ(parsed("all", {.links = Links::reliable_fifo}), "pause,partition,drift,jump,jitter,slow=0.05");
   EXPECT_EQ(parsed("all", {.crashes = Crashes::stop, .timing = Timing::synchronous}), "crash");
   EXPECT_EQ(parsed("all", unordered, true), Faults::everything().to_string());
   EXPECT_EQ(Faults::allowed_by(anything_goes).to_string(), Faults::everything().to_string());
 }
 
 TEST(Faults, RefusesWhatTheAssumptionsRuleOut) {
-  for (const std::string name : {"crash", "unsynced", "loss", "duplicate"}) {
+  for (const std::string name : {"crash", "unsynced", "stall", "loss", "duplicate"}) {
     EXPECT_EQ(parsed(name, unordered), "the algorithm assumes that there is no '" + name +
                                            "'; add --beyond-assumptions to inject it all the same");
     EXPECT_TRUE(Faults::parse(name, unordered, true));
@@ -46,14 +46,14 @@ TEST(Faults, RefusesWhatTheAssumptionsRuleOut) {
 
 TEST(Faults, NamesAllThatTheAssumptionsRuleOut) {
   EXPECT_EQ(Faults::everything().beyond(unordered),
-            (std::vector<std::string>{"crash", "unsynced", "loss", "duplicate"}));
+            (std::vector<std::string>{"crash", "unsynced", "stall", "loss", "duplicate"}));
   EXPECT_TRUE(Faults::everything().beyond(anything_goes).empty());
 }
 
 TEST(Faults, RefusesWithASentence) {
   EXPECT_EQ(parsed("fire", anything_goes),
             "unknown fault 'fire'; write none, all, or some of pause, partition, crash, drift, jump, "
-            "unsynced, loss, duplicate, slow, reorder");
+            "jitter, unsynced, stall, loss, duplicate, slow, reorder");
   EXPECT_EQ(parsed("pause=0.5", anything_goes), "fault 'pause' takes no rate");
   for (const std::string rate : {"", "0", "-0.5", "1.01", "x", "0.5x", "nan", "inf"})
     EXPECT_EQ(parsed("loss=" + rate, anything_goes),
@@ -77,6 +77,8 @@ TEST(FaultPlan, IsTheSameForTheSameSeed) {
 struct Troubles {
   NodeSet standing = {};
   NodeSet down = {};
+  NodeSet stalled = {};
+  NodeSet inaccurate = {};
   bool cut = false;
 
   void see(const Action& action) {
@@ -84,10 +86,16 @@ struct Troubles {
     if (action.what == What::resume) standing.erase(action.node);
     if (action.what == What::crash) down.insert(action.node);
     if (action.what == What::recover) down.erase(action.node);
+    if (action.what == What::stall) stalled.insert(action.node);
+    if (action.what == What::flush) stalled.erase(action.node);
+    if (action.what == What::jitter && action.amount > 0) inaccurate.insert(action.node);
+    if (action.what == What::jitter && action.amount == 0) inaccurate.erase(action.node);
     if (action.what == What::partition) cut = true;
     if (action.what == What::heal) cut = false;
   }
-  bool none() const { return standing.empty() && down.empty() && !cut; }
+  bool none() const {
+    return standing.empty() && down.empty() && stalled.empty() && inaccurate.empty() && !cut;
+  }
 };
 
 TEST(FaultPlan, EverythingIsMendedWithinTheWindow) {
@@ -112,7 +120,33 @@ TEST(FaultPlan, HasEveryKindOfFaultInSomeSeed) {
       seen.insert(action.what);
   }
   EXPECT_EQ(seen, (std::set{What::crash, What::recover, What::pause, What::resume, What::partition,
-                            What::heal, What::drift, What::jump}));
+                            What::heal, What::drift, What::jump, What::jitter, What::stall, What::flush}));
+}
+
+TEST(FaultPlan, ACrashTearsTheLogInEveryWay) {
+  std::set<std::int64_t> surviving;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const Faults faults = {.crash = true, .unsynced = true};
+    for (const Action& action : plan_faults(faults, NodeSet::range({1}, 3), {100}, seed)) {
+      if (action.what == What::crash) surviving.insert(action.amount);
+    }
+    for (const Action& action : plan_faults({.crash = true}, NodeSet::range({1}, 3), {100}, seed))
+      EXPECT_EQ(action.amount, 0);
+  }
+  EXPECT_EQ(surviving, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+// A seed whose failure somebody knows has the same faults as before, and others beside them.
+TEST(FaultPlan, TroublesOfDisksAndTimersLeaveTheOthersAsTheyWere) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Faults faults = Faults::everything();
+    Script all = plan_faults(faults, NodeSet::range({1}, 5), {1000}, seed);
+    std::erase_if(all, [](const Action& action) {
+      return action.what == What::jitter || action.what == What::stall || action.what == What::flush;
+    });
+    faults.jitter = faults.stall = false;
+    EXPECT_EQ(all, plan_faults(faults, NodeSet::range({1}, 5), {1000}, seed));
+  }
 }
 
 TEST(FaultPlan, HoldsOnlyWhatWasAskedFor) {

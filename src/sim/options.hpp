@@ -1,9 +1,12 @@
 // One simulated run: what to run it with, and what came of it.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/judge.hpp"
 #include "core/ticks.hpp"
 #include "sim/delay.hpp"
 #include "sim/faults.hpp"
@@ -61,11 +64,13 @@ struct Report {
   std::uint32_t rounds = 0;     // begun
   std::uint64_t steps = 0;      // everything that happened, messages among it
   Ticks end = {};
-  Ticks window = {};        // until when faults were injected
-  bool quiet = false;       // nothing was under way any more
-  bool content = false;     // every client got all it wanted
-  std::string broken = {};  // the belief that failed, if a protocol broke its own rules
-  Script done = {};         // if recorded
+  Ticks window = {};               // until when faults were injected
+  bool quiet = false;              // nothing was under way any more
+  bool content = false;            // every client got all it wanted
+  bool looked_inside = false;      // at all processes together, now and then,
+  std::vector<Wrong> wrongs = {};  // and this was found: the first of each property
+  std::string broken = {};         // the belief that failed, if a protocol broke its own rules
+  Script done = {};                // if recorded
 };
 
 // Long enough for the clients to meet the faults: twice the time that their entries take by themselves.
@@ -73,6 +78,14 @@ inline Ticks fault_window(const Options& options) {
   const std::uint64_t one_entry =
       options.think.mean() + options.hold.mean() + 8 * std::max<std::uint64_t>(1, options.delay.usual.mean());
   return {2 * one_entry * std::max<std::uint32_t>(1, options.entries)};
+}
+
+// When the second act begins. Whatever a script broke is mended after its last action.
+inline Ticks end_of_faults(const Options& options) {
+  if (!options.script) return options.faults.any() ? fault_window(options) : Ticks{};
+  Ticks end = {};
+  for (const Action& action : *options.script) end = std::max(end, action.at);
+  return end;
 }
 
 }  // namespace conclave::sim

@@ -29,7 +29,10 @@ enum class Purpose : std::uint64_t {
   schedule,
   garbage,
   disk,
-  chore
+  chore,
+  tail,
+  stall,
+  jitter
 };
 
 class Draw : public ScrambledBits {

@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 
 constexpr int format_version = 1;
 constexpr std::uint64_t greatest_amount = std::uint64_t{1} << 60;  // of ticks: sums of two still fit
+constexpr std::int64_t most_jitter = 100;                          // per cent
 
 // What each action says beside its time.
 struct Fields {
@@ -31,11 +32,15 @@ Fields fields_of(What what) {
     case What::crash:
     case What::recover:
     case What::pause:
-    case What::resume: return {.node = true};
+    case What::resume:
+    case What::stall:
+    case What::flush: return {.node = true};
     case What::partition:
     case What::heal: return {};
     case What::drift: return {.node = true, .amount = "ppm"};
     case What::jump: return {.node = true, .amount = "by"};
+    case What::jitter: return {.node = true, .amount = "percent"};
+    case What::disk: return {.amount = "ticks"};
     case What::lose: return {.node = true, .nth = true};
     case What::duplicate:
     case What::slow:
@@ -74,6 +79,20 @@ std::uint64_t unsigned_field(const Json& object, const char* key) {
   return value.get<std::uint64_t>();
 }
 
+// Of what was not synced all survives, nothing, or the first so many writes.
+void read_survivors(const Json& crash, Action& action) {
+  const auto found = crash.find("unsynced_survives");
+  if (found == crash.end()) return;
+  if (found->is_boolean()) {
+    action.durable = found->get<bool>();
+    return;
+  }
+  if (!found->is_number_unsigned())
+    throw std::runtime_error("\"unsynced_survives\" must be true, false, or how many writes do");
+  action.durable = false;
+  action.amount = static_cast<std::int64_t>(unsigned_field(crash, "unsynced_survives"));
+}
+
 Action read_action(const Json& object, const NodeSet& members) {
   if (!object.is_object()) throw std::runtime_error("not an object");
   const Json& name = need(object, "do");
@@ -81,7 +100,7 @@ Action read_action(const Json& object, const NodeSet& members) {
   if (!what)
     throw std::runtime_error(fmt::format(
         "\"do\" is {}; it must be one of wish, tell, crash, recover, pause, resume, partition, heal, "
-        "drift, jump, lose, duplicate, slow, reorder",
+        "drift, jump, jitter, stall, flush, disk, lose, duplicate, slow, reorder",
         name.dump()));
   Action action = {.what = *what};
   const Fields fields = fields_of(*what);
@@ -107,10 +126,12 @@ Action read_action(const Json& object, const NodeSet& members) {
       throw std::runtime_error(fmt::format("\"{}\" is negative", fields.amount));
     if (*what == What::drift && (action.amount <= -1'000'000 || action.amount > 1'000'000))
       throw std::runtime_error("\"ppm\" must lie between -999999 and 1000000");
+    if (*what == What::jitter && action.amount > most_jitter)
+      throw std::runtime_error(fmt::format("\"percent\" must lie between 0 and {}", most_jitter));
   }
   if (*what == What::recover) action.durable = object.value("durable", true);
   if (*what == What::crash) {
-    action.durable = object.value("unsynced_survives", true);
+    read_survivors(object, action);
     action.forever = object.value("forever", false);
     if (const auto reaches = object.find("reaches"); reaches != object.end()) {
       if (!reaches->is_array()) throw std::runtime_error("\"reaches\" is no list");
@@ -142,7 +163,9 @@ std::string to_json(const Action& action) {
   if (fields.nth) out += fmt::format(",\"nth\":{}", action.nth);
   if (fields.amount) out += fmt::format(",\"{}\":{}", fields.amount, action.amount);
   if (action.what == What::recover) out += fmt::format(",\"durable\":{}", action.durable);
-  if (action.what == What::crash && !action.durable) out += ",\"unsynced_survives\":false";
+  if (action.what == What::crash && !action.durable)
+    out += action.amount > 0 ? fmt::format(",\"unsynced_survives\":{}", action.amount)
+                             : std::string(",\"unsynced_survives\":false");
   if (action.what == What::crash && action.forever) out += ",\"forever\":true";
   if (action.what == What::crash && action.dying)
     out += fmt::format(",\"reaches\":{}", describe_json(action.group));

@@ -16,7 +16,8 @@ struct Action {
   enum class What : std::uint8_t {
     wish,       // node's client wants in, and holds for `amount` ticks
     tell,       // node's application sends a message to `to`
-    crash,      // node stops, for good if `forever`; what it had not synced survives if `durable`;
+    crash,      // node stops, for good if `forever`; what it had not synced survives if `durable`, else
+                // the first `amount` writes of that: the disk was in the midst of them;
                 // if `dying`, in the middle of its next step, whose messages reach only `group`
     recover,    // node comes back, with what it persisted if `durable`
     pause,      // node stands still
@@ -25,6 +26,10 @@ struct Action {
     heal,       // all links mend
     drift,      // node's clock gains `amount` parts per million (negative: loses)
     jump,       // node's clock jumps by `amount` ticks
+    jitter,     // node's timers take up to `amount` per cent more or less, each as it is drawn
+    stall,      // node's disk stands still: nothing that it writes gets there
+    flush,      // … and goes on
+    disk,       // all the time, persisting takes `amount` ticks, and now and then much longer
     lose,       // the node's nth message is lost
     duplicate,  // the node's nth message arrives twice, the second time `amount` ticks later
     slow,       // the node's nth message takes `amount` ticks more, in its place in the order

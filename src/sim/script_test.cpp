@@ -34,6 +34,11 @@ TEST(Script, PrintsAndParsesEveryAction) {
       {.what = What::heal, .at = {7}},
       {.what = What::drift, .at = {8}, .node = {3}, .amount = -999'999},
       {.what = What::jump, .at = {std::uint64_t{1} << 60}, .node = {3}, .amount = -(std::int64_t{1} << 60)},
+      {.what = What::crash, .at = {8}, .node = {1}, .amount = 2, .durable = false},
+      {.what = What::jitter, .at = {8}, .node = {3}, .amount = 100},
+      {.what = What::stall, .at = {9}, .node = {3}},
+      {.what = What::flush, .at = {9}, .node = {3}},
+      {.what = What::disk, .at = {0}, .amount = 5},
       {.what = What::lose, .node = {1}, .nth = 1},
       {.what = What::duplicate, .node = {1}, .amount = 5, .nth = 2},
       {.what = What::slow, .node = {1}, .amount = std::int64_t{1} << 60, .nth = 3},
@@ -53,6 +58,23 @@ TEST(Script, ReadsWell) {
             R"({"do":"partition","at":0,"cut":"one-way","group":[1,2]})");
 }
 
+TEST(Script, ACrashSaysWhatSurvivesOfWhatWasNotSynced) {
+  const auto crash = [](const std::string& survivors) {
+    return parse_script(one(R"({"do":"crash","at":1,"node":1,"unsynced_survives":)" + survivors + "}"),
+                        members)
+        ->front();
+  };
+  EXPECT_TRUE(crash("true").durable);
+  EXPECT_FALSE(crash("false").durable);
+  EXPECT_EQ(crash("false").amount, 0);
+  EXPECT_FALSE(crash("3").durable);
+  EXPECT_EQ(crash("3").amount, 3);
+  EXPECT_EQ(refusal(R"({"do":"crash","at":1,"node":1,"unsynced_survives":-1})"),
+            "action 1: \"unsynced_survives\" must be true, false, or how many writes do");
+  EXPECT_EQ(refusal(R"({"do":"jitter","at":1,"node":1,"percent":101})"),
+            "action 1: \"percent\" must lie between 0 and 100");
+}
+
 TEST(Script, SaysWhatAScriptIs) {
   const auto error = [](const std::string& text) { return parse_script(text, members).error(); };
   EXPECT_EQ(error(""), "the script is not JSON");
@@ -70,8 +92,8 @@ TEST(Script, SaysWhatAScriptIs) {
 
 TEST(Script, SaysWhichActionIsWrongAndWhatWouldBeRight) {
   const std::string known =
-      "; it must be one of wish, tell, crash, recover, pause, resume, partition, heal, drift, jump, lose, "
-      "duplicate, slow, reorder";
+      "; it must be one of wish, tell, crash, recover, pause, resume, partition, heal, drift, jump, jitter, "
+      "stall, flush, disk, lose, duplicate, slow, reorder";
   EXPECT_EQ(refusal("7"), "action 1: not an object");
   EXPECT_EQ(refusal(R"({"at":1})"), "action 1: \"do\" is missing");
   EXPECT_EQ(refusal(R"({"do":"dance"})"), "action 1: \"do\" is \"dance\"" + known);

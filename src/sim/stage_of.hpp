@@ -419,7 +419,7 @@ class StageOf : public Stage {
   }
 
   void write(std::uint32_t i, Write change) {
-    constexpr std::size_t most_unsynced = 64;  // more writes are never on their way to a disk
+    constexpr std::size_t most_unsynced = 1000;  // more writes are never on their way to a disk
     std::optional<Durable> state;
     if (!written_[i].empty()) state = written_[i].back();
     take_write<P>(state, std::move(change));

@@ -119,6 +119,7 @@ class World : Conditions {
   // What few nodes ever need.
   struct Extra {
     std::int64_t drift_ppm = 0;
+    std::int64_t jitter_percent = 0;
     std::uint32_t generation = 0;
     std::vector<RunningTimer> timers;
     std::vector<Event> backlog;       // of a paused node
@@ -126,6 +127,8 @@ class World : Conditions {
     std::optional<Durable> durable;
     std::vector<Unsynced> unsynced;
     std::uint64_t synced_at = 0;
+    bool stalled = false;          // its disk stands still,
+    std::vector<Event> unwritten;  // and this was to get there
     std::uint64_t draws = 0;
     std::uint64_t syncs = 0;
     std::uint64_t chores = 0;
@@ -227,6 +230,9 @@ class World : Conditions {
 
   [[gnu::noinline]] void after_sends(std::uint32_t i) {
     if (!out_.events.empty()) {
+      if constexpr (HasInvariants<P>) {
+        if (cluster_.observer() && announced_++ % look_every == 0) look_inside();
+      }
       auto& client = cluster_.client(i);
       for (const auto& event : out_.events) client.see(event);
       account(i);
@@ -244,6 +250,25 @@ class World : Conditions {
           const Draw draw(options_.seed, Purpose::coin, i, extra(i).draws++);
           settle(i, cluster_.toss(out_, i, now_, static_cast<unsigned>(draw.below(faces))));
         }
+      }
+    }
+  }
+
+  // At all processes together. What they are told of is what matters most; to look each time would take
+  // longer than the run.
+  static constexpr std::uint64_t look_every = 8;
+  static constexpr std::uint32_t most_looked_at = 9;
+  [[gnu::noinline]] void look_inside() {
+    if constexpr (HasInvariants<P>) {
+      if (cluster_.size() > most_looked_at) return;
+      report_.looked_inside = true;
+      std::vector<const P*> all;
+      for (std::uint32_t i = 0; i < cluster_.size(); ++i) {
+        if (!(flags_[i] & crashed)) all.push_back(&cluster_.node(i));
+      }
+      for (Wrong& wrong : P::invariants(all)) {
+        if (std::ranges::find(report_.wrongs, wrong.property, &Wrong::property) == report_.wrongs.end())
+          report_.wrongs.push_back(std::move(wrong));
       }
     }
   }
@@ -474,13 +499,20 @@ class World : Conditions {
     return local * 1'000'000 / static_cast<std::uint64_t>(1'000'000 + node.drift_ppm);
   }
 
+  std::uint64_t jittered(std::uint32_t i, const Extra& node, std::uint64_t ticks) const {
+    if (node.jitter_percent == 0) return ticks;
+    const auto most = static_cast<std::uint64_t>(node.jitter_percent);
+    const Draw draw(~options_.seed, Purpose::jitter, i, node.draws);
+    return ticks * (100 - most + draw.between(0, 2 * most)) / 100;
+  }
+
   template <class Arm>
   void start_timer(std::uint32_t i, const Arm& arm) {
     Extra& node = extra(i);
     std::erase_if(node.timers, [&](const RunningTimer& t) { return t.timer == arm.timer; });
     const Draw draw(options_.seed, Purpose::timer, i, node.draws++);
-    const std::uint64_t due =
-        now_.count + in_real_ticks(node, draw.between(arm.after.min.count, arm.after.max.count));
+    const std::uint64_t wanted = in_real_ticks(node, draw.between(arm.after.min.count, arm.after.max.count));
+    const std::uint64_t due = now_.count + jittered(i, node, wanted);
     node.timers.push_back({arm.timer, ++node.generation, due, cluster_.last_step()});
     push_timer(i, node.timers.back());
   }
@@ -522,17 +554,17 @@ class World : Conditions {
     return true;
   }
 
-  // A disk that may lose what was under way is sometimes slow.
   std::uint64_t sync_time(std::uint32_t i) {
     const Draw draw(options_.seed, Purpose::disk, i, extra(i).syncs++);
-    const bool stalls = options_.faults.unsynced && draw.below(8) == 0;
-    return stalls ? draw.between(2, 40) * options_.sync_ticks : options_.sync_ticks;
+    const bool is_slow = slow_disks_ && draw.below(8) == 0;
+    return is_slow ? draw.between(2, 40) * options_.sync_ticks : options_.sync_ticks;
   }
 
   void synced(const Event& event) {
     const std::uint32_t i = event.node;
     Extra& node = extra(i);
     if (event.id != node.incarnation) return;  // the crash took it
+    if (node.stalled) return node.unwritten.push_back(event);
     Unsynced oldest = std::move(node.unsynced.front());
     node.unsynced.erase(node.unsynced.begin());
     for (auto& send : oldest.sends) route(i, send, oldest.first_id == 0 ? 0 : oldest.first_id++);
@@ -573,12 +605,15 @@ class World : Conditions {
       case Action::What::heal: return heal();
       case Action::What::drift: return drift(i, action.amount);
       case Action::What::jump: return jump(i, action.amount);
+      case Action::What::jitter: return jitter(i, action.amount);
+      case Action::What::stall: return stall(i);
+      case Action::What::flush: return flush(i);
       default: return;
     }
   }
 
   static bool concerns_node(Action::What what) {
-    return what != Action::What::partition && what != Action::What::heal;
+    return what != Action::What::partition && what != Action::What::heal && what != Action::What::disk;
   }
 
   void wish(std::uint32_t i, std::uint64_t hold) {
@@ -604,12 +639,7 @@ class World : Conditions {
     flags_[i] = crashed;
     node.backlog.clear();
     node.timers.clear();
-    for (Unsynced& write : node.unsynced) {
-      if (!action.durable) lost += write.writes.size();
-      if (!action.durable) continue;
-      for (auto& written : write.writes) take_write<P>(node.durable, std::move(written));
-    }
-    node.unsynced.clear();
+    lost += lose_power(node, action.durable ? UINT64_MAX : static_cast<std::uint64_t>(action.amount));
     ++node.incarnation;
     node.down_forever = action.forever;
     cluster_.client(i).crash();
@@ -617,6 +647,25 @@ class World : Conditions {
     account(i);
     cluster_.befall(trace::Kind::crash, i, now_, writes_lost(lost));
     announce(i, true);
+  }
+
+  // Of the writes under way the first `survive` get to the disk; how many do not? Nobody waits for them.
+  std::uint64_t lose_power(Extra& node, std::uint64_t survive) {
+    std::uint64_t lost = 0;
+    for (Unsynced& step : node.unsynced) {
+      for (auto& write : step.writes) {
+        if (survive == 0) {
+          ++lost;
+          continue;
+        }
+        take_write<P>(node.durable, std::move(write));
+        --survive;
+      }
+    }
+    node.unsynced.clear();
+    node.unwritten.clear();
+    node.stalled = false;
+    return lost;
   }
 
   // The step that is being settled is the last one: only some of its messages leave.
@@ -704,15 +753,38 @@ class World : Conditions {
     }
   }
 
+  void jitter(std::uint32_t i, std::int64_t percent) {
+    extra(i).jitter_percent = percent;  // for timers started from now on
+    cluster_.befall(trace::Kind::clock, i, now_, "jitter " + std::to_string(percent) + " %");
+  }
+
+  void stall(std::uint32_t i) {
+    Extra& node = extra(i);
+    if ((flags_[i] & crashed) || std::exchange(node.stalled, true)) return;
+    cluster_.befall(trace::Kind::disk, i, now_, "stands still");
+  }
+
+  void flush(std::uint32_t i) {
+    Extra& node = extra(i);
+    if (!std::exchange(node.stalled, false)) return;
+    cluster_.befall(trace::Kind::disk, i, now_, "goes on");
+    for (Event& event : std::exchange(node.unwritten, {})) handle(event);
+  }
+
   void heal_everything() {
     heal();
     for (std::uint32_t i = 0; i < flags_.size(); ++i) {
+      if (!extras_.empty() && extras_[i]) {
+        flush(i);
+        if (extras_[i]->jitter_percent != 0) jitter(i, 0);
+      }
       if (flags_[i] & paused) resume(i);
       if ((flags_[i] & crashed) && !stays_down(i)) recover(i, true);
     }
   }
 
   Report finish() {
+    if (cluster_.observer()) look_inside();
     report_.end = now_;
     report_.quiet = queue_.empty() && report_.broken.empty();
     report_.content = true;
@@ -740,6 +812,7 @@ class World : Conditions {
   std::uint64_t round_end_ = round_length;
   std::vector<std::unique_ptr<Extra>> extras_;
   std::uint64_t discontent_ = 0;  // clients that still want something
+  std::uint64_t announced_ = 0;   // steps that told a client something
   std::vector<Event> held_;       // by a cut
   // Application messages under way.
   std::map<std::uint32_t, AppStamp> stamps_;

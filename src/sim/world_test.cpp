@@ -166,6 +166,83 @@ TEST(World, AnUnsyncedWriteMayAlsoSurviveButItsMessagesDoNotLeave) {
   EXPECT_EQ(world.cluster().node(1).heard, 0u);
 }
 
+TEST(World, OfSeveralUnsyncedWritesTheFirstMaySurvive) {
+  for (const std::int64_t survive : {0, 1, 2, 3, 7}) {
+    Options options = scripted(
+        2, {wish(0, 1),
+            wish(5, 1),
+            wish(10, 1),
+            {.what = Action::What::crash, .at = {20}, .node = {1}, .amount = survive, .durable = false},
+            {.what = Action::What::recover, .at = {30}, .node = {1}}});
+    options.sync_ticks = 50;
+    Steps steps;
+    World<Ledger> world(options, {}, &steps);
+    world.run();
+    const std::int64_t left = std::min<std::int64_t>(survive, 3);
+    EXPECT_EQ(world.cluster().node(0).entries, static_cast<std::uint64_t>(left));
+    EXPECT_EQ(world.cluster().node(1).heard, 0u);
+    const auto crash = std::ranges::find(steps.steps, trace::Kind::crash, &trace::Step::kind);
+    EXPECT_EQ(crash->input.type, writes_lost(static_cast<std::uint64_t>(3 - left)));
+  }
+}
+
+TEST(World, WhatWaitsForAStalledDiskLeavesWhenItGoesOn) {
+  const Script script = {{.what = Action::What::stall, .at = {1}, .node = {1}},
+                         wish(10, 1),
+                         wish(20, 1),
+                         {.what = Action::What::flush, .at = {1000}, .node = {1}}};
+  Steps steps;
+  World<Ledger> world(scripted(2, script), {}, &steps);
+  world.run();
+  EXPECT_EQ(steps.times(trace::Kind::disk, 1), (std::vector<std::uint64_t>{1, 1000}));
+  EXPECT_EQ(steps.times(trace::Kind::deliver, 2), (std::vector<std::uint64_t>{1010, 1010}));
+}
+
+TEST(World, AStallEndsWithTheFaultsOrWithACrash) {
+  Steps steps;
+  World<Ledger> patient(scripted(2, {{.what = Action::What::stall, .at = {1}, .node = {1}},
+                                     wish(10, 1),
+                                     {.what = Action::What::heal, .at = {100}}}),
+                        {}, &steps);
+  patient.run();
+  EXPECT_EQ(steps.times(trace::Kind::deliver, 2), (std::vector<std::uint64_t>{111}));
+
+  Steps after;
+  World<Ledger> restarted(
+      scripted(2, {{.what = Action::What::stall, .at = {1}, .node = {1}},
+                   wish(10, 1),
+                   {.what = Action::What::crash, .at = {100}, .node = {1}, .durable = false},
+                   {.what = Action::What::recover, .at = {200}, .node = {1}, .durable = false},
+                   wish(300, 1),
+                   {.what = Action::What::flush, .at = {1000}, .node = {1}}}),
+      {}, &after);
+  restarted.run();
+  EXPECT_EQ(after.times(trace::Kind::deliver, 2), (std::vector<std::uint64_t>{315}));
+}
+
+TEST(World, InaccurateTimersAreEarlyOrLateUntilThatEnds) {
+  Options options = scripted(1, {{.what = Action::What::jitter, .at = {0}, .node = {1}, .amount = 50},
+                                 {.what = Action::What::jitter, .at = {20'000}, .node = {1}, .amount = 0},
+                                 wish(1'000'000, 1)});
+  options.step_limit = 400;
+  Steps steps;
+  World<Beacon> world(options, {}, &steps);
+  world.run();
+  std::uint64_t last = 0;
+  bool early = false;
+  bool late = false;
+  for (const std::uint64_t at : steps.times(trace::Kind::timer, 1)) {
+    const std::uint64_t gap = at - std::exchange(last, at);
+    const std::uint64_t least = at > 20'200 ? 100 : 50;
+    EXPECT_GE(gap, least);
+    EXPECT_LE(gap, at > 20'200 ? 120u : 180u);
+    early |= gap < 90;
+    late |= gap > 130;
+  }
+  EXPECT_TRUE(early && late);
+  EXPECT_GT(last, 30'000u);
+}
+
 TEST(World, ANodeRecoversWithOrWithoutWhatItPersisted) {
   for (const bool durable : {true, false}) {
     World<Ledger> world(
@@ -349,7 +426,7 @@ TEST(World, ARunFromASeedIsReplayedByItsScript) {
   const Report report = original.run();
   ASSERT_GT(report.done.size(), 12u);
   Options again = options;
-  again.faults = {.unsynced = true};  // the disk stays as slow
+  again.faults = {};  // the script says how slow the disk is
   again.script = report.done;
   World<Ledger> replay(again, {}, nullptr);
   const Report replayed = replay.run();

@@ -118,6 +118,7 @@ std::string input_in_words(const Step& step, const Cast& cast) {
     case Kind::clock: return "has its clock changed: " + step.input.type;
     case Kind::access: return access_in_words(step);
     case Kind::synced: return "has it on disk";
+    case Kind::disk: return "has a disk that " + step.input.type;
     default: return step.input.type;
   }
 }

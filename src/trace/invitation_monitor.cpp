@@ -47,6 +47,7 @@ void InvitationMonitor::notice_trouble(const Step& step) {
     case Kind::partition: cut_ = true; break;
     case Kind::heal: cut_ = false; break;
     case Kind::clock:
+    case Kind::disk:
     case Kind::duplicate: break;
     case Kind::lose:  // what is sent to a process that is down is lost for ever, and no news
       if (step.input.type == "receiver is down") return;

@@ -25,6 +25,7 @@ std::string_view state_in(std::string_view content) {
 }  // namespace
 
 void LogMonitor::see(const Step& step) {
+  await_progress(step.at);
   if (step.kind == Kind::command && step.input.type == "Propose") propose(step);
   if (step.kind == Kind::command && step.input.type == "Read") asked_at_[*step.node] = summary_.length;
   if (step.kind == Kind::command && step.input.type == "Capture")
@@ -44,11 +45,37 @@ void LogMonitor::see(const Step& step) {
   }
   for (const Item& event : step.events) {
     if (event.type == "Committed") commit(step, event);
-    if (event.type == "Leading") summary_.leaders.push_back(*step.node);
+    if (event.type == "Leading") lead(step, number_field(event.content, "term").value_or(0));
     if (event.type == "Readable") read(step, number_field(event.content, "index").value_or(0));
     if (event.type == "Restored") restore(step, event);
     if (event.type == "Taken") take(*step.node, number_field(event.content, "serial").value_or(0));
   }
+}
+
+void LogMonitor::lead(const Step& step, std::uint64_t term) {
+  summary_.leaders.push_back(*step.node);
+  const auto [known, fresh] = leaders_.try_emplace(term, *step.node);
+  if (known->second != *step.node)
+    violate(election_safety_, step.number,
+            fmt::format("p{} and p{} both lead in term {}", known->second.value, step.node->value, term));
+}
+
+// Somebody waits, and nothing is in the way any more.
+void LogMonitor::await_progress(Ticks now) {
+  if (waiting_since_ || now <= second_act_.begins) return;
+  const bool anybody =
+      std::ranges::any_of(pending_, [](const auto& of_node) { return !of_node.second.empty(); });
+  if (anybody) waiting_since_ = now;
+}
+
+void LogMonitor::note_progress(Ticks now, std::uint64_t step) {
+  if (!waiting_since_ || summary_.idle) return;
+  summary_.idle = now - *waiting_since_;
+  const Ticks within = second_act_.progress_within;
+  if (within.count > 0 && *summary_.idle > within)
+    violate(termination_, step,
+            fmt::format("once the faults were over, the log did not grow for {} ticks; {} are allowed",
+                        summary_.idle->count, within.count));
 }
 
 void LogMonitor::propose(const Step& step) {
@@ -132,6 +159,7 @@ void LogMonitor::place(const Step& step, std::uint64_t index, const std::optiona
     return;
   }
   summary_.length = std::max(summary_.length, index);
+  note_progress(step.at, step.number);
   if (!command) return;
   const auto proposal = proposed_.find(*command);
   if (proposal == proposed_.end())

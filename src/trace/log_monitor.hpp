@@ -5,8 +5,13 @@
 //   integrity    every command in the log was proposed before, and none has two places
 //   order        every node announces the places 1, 2, 3, … without a gap; one that comes back after a
 //                crash may begin again anywhere up to where it was
-//   termination  whoever proposed a command and did not crash since has announced it by the end of the run
+//   termination  whoever proposed a command and did not crash since has announced it by the end of the run;
+//                and once the faults are over, the log grows within a stated time if somebody waits for that
 //   fresh reads  whoever may read has announced all that anybody had announced before it asked
+//
+// and one for algorithms whose terms have one leader each:
+//
+//   election safety  no two nodes take the lead in the same term
 #pragma once
 #include <map>
 #include <string>
@@ -31,7 +36,17 @@ class LogMonitor : public Monitor {
     std::vector<NodeId> leaders;                // in the order in which they took the lead
     Spread delay;                               // from a proposal until its proposer announces it
     std::map<NodeId, Spread> delay_of;          // … by proposer
+    std::optional<Ticks> idle;                  // in the second act, until the log grew for who waited
   };
+
+  // The second act of a run: what is demanded once nothing goes wrong any more.
+  struct SecondAct {
+    Ticks begins = {};
+    Ticks progress_within = {};  // 0: some day
+  };
+
+  LogMonitor() = default;
+  explicit LogMonitor(SecondAct second_act) : second_act_(second_act) {}
 
   void see(const Step& step) override;
   void end(const End& end) override;
@@ -40,7 +55,7 @@ class LogMonitor : public Monitor {
   const Summary& summary() const { return summary_; }
   // In the order of the list above.
   std::vector<Verdict> verdicts() const override {
-    return {agreement_, integrity_, order_, termination_, fresh_reads_};
+    return {agreement_, integrity_, order_, termination_, fresh_reads_, election_safety_};
   }
   std::vector<Fact> facts() const override;
 
@@ -67,6 +82,9 @@ class LogMonitor : public Monitor {
   };
 
   void propose(const Step& step);
+  void lead(const Step& step, std::uint64_t term);
+  void await_progress(Ticks now);
+  void note_progress(Ticks now, std::uint64_t step);
   void commit(const Step& step, const Item& committed);
   void keep_order(const Step& step, std::uint64_t index);
   void place(const Step& step, std::uint64_t index, const std::optional<Command>& command);
@@ -82,9 +100,12 @@ class LogMonitor : public Monitor {
   std::map<std::uint64_t, Place> log_;
   std::map<NodeId, std::uint64_t> captured_;     // the place at which each saves its state
   std::map<std::uint64_t, std::string> states_;  // by place, as they were saved or got
+  std::map<std::uint64_t, NodeId> leaders_;      // by term
+  SecondAct second_act_;
+  std::optional<Ticks> waiting_since_;  // in the second act
   Summary summary_;
   Verdict agreement_{"agreement"}, integrity_{"integrity"}, order_{"order"}, termination_{"termination"},
-      fresh_reads_{"fresh reads"};
+      fresh_reads_{"fresh reads"}, election_safety_{"election safety"};
 };
 
 }  // namespace conclave::trace

@@ -9,6 +9,8 @@ namespace {
 // Directs the monitor by hand, as a trace would.
 class Story {
  public:
+  Story() = default;
+  explicit Story(LogMonitor::SecondAct second_act) : monitor_(second_act) {}
   void propose(std::uint32_t node, std::uint64_t serial) {
     step(Kind::command, node).input = {"Propose", fmt::format("{{\"serial\":{},\"value\":7}}", serial)};
     tell();
@@ -29,8 +31,8 @@ class Story {
     step(kind, node);
     tell();
   }
-  void lead(std::uint32_t node) {
-    step(Kind::deliver, node).events.push_back({"Leading", "{\"term\":1}"});
+  void lead(std::uint32_t node, std::uint64_t term = 1) {
+    step(Kind::deliver, node).events.push_back({"Leading", fmt::format("{{\"term\":{}}}", term)});
     step_.sends.push_back({{1}, 1, {"Heartbeat", {}}});
     tell();
   }
@@ -136,6 +138,33 @@ TEST(LogMonitor, WhoStaysUpMustSeeItsCommand) {
   EXPECT_FALSE(story.holds("termination"));
   story.befall(Kind::crash, 1);
   EXPECT_TRUE(story.holds("termination"));
+}
+
+TEST(LogMonitor, ATermHasOneLeader) {
+  Story story;
+  story.lead(1, 1);
+  story.lead(2, 2);
+  story.lead(2, 2);  // it came back, and leads once more
+  EXPECT_TRUE(story.holds("election safety"));
+  story.lead(3, 2);
+  EXPECT_FALSE(story.holds("election safety"));
+}
+
+// Steps are 10 ticks apart; the faults end with the third.
+TEST(LogMonitor, OnceTheFaultsAreOverTheLogGrowsInTime) {
+  for (const std::uint64_t within : {0, 20, 30}) {
+    Story story({.begins = {30}, .progress_within = {within}});
+    story.propose(1, 1);
+    for (int i = 0; i < 5; ++i) story.befall(Kind::timer, 2);
+    story.commit(1, 1, 1, 1);  // at 70, and it has waited in the second act since 40
+    EXPECT_EQ(story.holds("termination"), within != 20) << within;
+    EXPECT_EQ(story.monitor().summary().idle, Ticks{30});
+  }
+  Story idle({.begins = {30}, .progress_within = {20}});
+  for (int i = 0; i < 9; ++i) idle.befall(Kind::timer, 2);
+  idle.propose(1, 1);
+  idle.commit(1, 1, 1, 1);
+  EXPECT_TRUE(idle.holds("termination"));
 }
 
 }  // namespace

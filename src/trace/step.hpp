@@ -34,6 +34,7 @@ enum class Kind : std::uint8_t {
   round,      // a synchronous round begins
   access,     // a shared register is read or written
   synced,     // the disk has what the node wrote
+  disk,       // the disk stands still, or goes on
   event,      // whatever the log of another program says
 };
 

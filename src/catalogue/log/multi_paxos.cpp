@@ -81,7 +81,7 @@ Entry multi_paxos() {
       .source = "src/protocols/log/multi_paxos.hpp",
       .worlds = {"sim", "check"},
       .cost = "2(N-1) messages per command and N-1 to tell that it is chosen",
-      .properties = {"agreement", "integrity", "order", "termination"},
+      .properties = {"agreement", "integrity", "order", "termination", "linearizable"},
       .remark = "termination: with probability 1, once messages arrive and a majority stays up",
       .variants = {{"canonical", "a message of its own says what is chosen"},
                    {"piggyback", "the next command or heartbeat says so: N-1 messages less, later news"}},

@@ -88,6 +88,12 @@ struct Taken {  // our proposals up to this one are among those places; what cam
   bool operator==(const Taken&) const = default;
 };
 
+struct Members {  // who decides and who listens, as of the place announced last
+  NodeSet voters = {};
+  NodeSet learners = {};
+  bool operator==(const Members&) const = default;
+};
+
 // The state machine of runs that have no other: it cannot tell two logs apart only if they are alike.
 struct Digest {
   std::uint64_t sum = 0;
@@ -104,7 +110,7 @@ struct Digest {
 
 struct Spec {
   using Command = std::variant<Propose, Read, Capture, Compact, Reconfigure, Transfer, Suspect>;
-  using Event = std::variant<Committed, Leading, Readable, Restored, Taken>;
+  using Event = std::variant<Committed, Leading, Readable, Restored, Taken, Members>;
 
   struct Client {
     // How it behaves. It may have chores beside its wishes, one after so many proposals of its own or places.
@@ -126,6 +132,7 @@ struct Spec {
     std::uint32_t reads = 0;     // questions asked so far, each after as many proposals
     bool reading = false;
     std::uint32_t changes = 0;
+    NodeSet absent = {};  // who is no member, as far as it was told
     std::uint32_t transfers = 0;
     // The machine.
     std::uint64_t applied = 0;
@@ -142,10 +149,10 @@ struct Spec {
       if (capture) return Compact{*capture};
       if (due(habits.captures_every, applied, captured)) return Capture{};
       if (!reading && reads < std::uint64_t{requests} * habits.reads_each) return Read{reads + 1ull};
-      if (due(habits.changes_every, requests, std::uint64_t{changes} * habits.changes_every))
-        return other_members();
+      if (change_is_due()) return other_members();
       if (due(habits.transfers_every, requests, std::uint64_t{transfers} * habits.transfers_every))
         return Transfer{other_leader()};
+      if (takes_them_back()) return Reconfigure{.voters = habits.everybody};
       return std::nullopt;
     }
     std::optional<Command> next() const {
@@ -174,7 +181,7 @@ struct Spec {
         captured = applied;
       }
       if (std::holds_alternative<Compact>(command)) capture.reset();
-      if (std::holds_alternative<Reconfigure>(command)) ++changes;
+      if (std::holds_alternative<Reconfigure>(command) && change_is_due()) ++changes;
       if (std::holds_alternative<Transfer>(command)) ++transfers;
     }
     // Nobody is left who waits for the proposals; the log may take them all the same.
@@ -185,6 +192,7 @@ struct Spec {
       digest = {};
       captured = 0;
       capture.reset();
+      absent = {};
     }
     void see(const Event& event) {
       if (const auto* committed = std::get_if<Committed>(&event)) {
@@ -197,6 +205,11 @@ struct Spec {
         capture.reset();
       } else if (const auto* taken = std::get_if<Taken>(&event)) {
         see_answer(taken->serial);
+      } else if (const auto* members = std::get_if<Members>(&event)) {
+        absent = {};
+        for (NodeId node : habits.everybody) {
+          if (!members->voters.contains(node) && !members->learners.contains(node)) absent.insert(node);
+        }
       } else if (std::holds_alternative<Readable>(event)) {
         reading = false;
       }
@@ -209,16 +222,29 @@ struct Spec {
     static bool due(std::uint64_t every, std::uint64_t done, std::uint64_t before) {
       return every > 0 && done >= before + every;
     }
-    // Half of them vote and the others listen, then everybody votes again. Which half is different each time,
-    // so the majorities of one and of the next may have nobody in common.
+    // Half of them vote, and the others listen or are no members at all; then everybody votes again, with
+    // the disk that it had. Which half is different each time, so the majorities of one and of the next may
+    // have nobody in common.
     Reconfigure other_members() const {
       if (changes % 2 == 1 || habits.everybody.size() < 3) return {.voters = habits.everybody};
-      Reconfigure wish = {.learners = habits.everybody};
-      for (std::uint64_t i = 0; i < (habits.everybody.size() + 1) / 2; ++i) {
-        wish.voters.insert(nth(self.value + changes + i));
-        wish.learners.erase(nth(self.value + changes + i));
+      const std::uint64_t half = (habits.everybody.size() + 1) / 2;
+      Reconfigure wish;
+      for (std::uint64_t i = 0; i < habits.everybody.size(); ++i) {
+        const NodeId node = nth(self.value + changes + i);
+        const bool removed = (self.value + changes / 2 + i) % 2 == 0 && node != habits.everybody.min();
+        if (i < half) {
+          wish.voters.insert(node);
+        } else if (!removed) {
+          wish.learners.insert(node);
+        }
       }
       return wish;
+    }
+    // Who is no member gets no answers until somebody takes it back. The first of them sees to that, and is
+    // never removed; it asks again from time to time until it is told that everybody is a member.
+    bool takes_them_back() const { return !absent.empty() && self == habits.everybody.min(); }
+    bool change_is_due() const {
+      return due(habits.changes_every, requests, std::uint64_t{changes} * habits.changes_every);
     }
     NodeId other_leader() const { return nth(self.value + transfers + 1); }
     NodeId nth(std::uint64_t n) const {

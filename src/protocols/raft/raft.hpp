@@ -284,13 +284,14 @@ struct Raft {
     if (configuration.is_quorum(asking->granted)) stand_for_election(out);
   }
 
-  // The others' disks write their votes while ours writes our own, which counts only then.
+  // Nobody hears of it before our disk has it, and the log that we ask with: who restarted in the same term
+  // with less than that could be elected by votes that were given to what it has forgotten.
   void stand_for_election(Out& out) {
     ballot = {.term = next_term(), .voted_for = self};
     save_ballot(out);
     role = Candidate{};
     wait_for_leader(out);
-    for (NodeId peer : other_voters()) out.send_at_once(peer, RequestVote{ballot.term, log.last()});
+    for (NodeId peer : other_voters()) out.send(peer, RequestVote{ballot.term, log.last()});
   }
   void count_vote(Out& out, NodeId voter) {
     auto& votes = std::get<Candidate>(role).votes;
@@ -536,7 +537,8 @@ struct Raft {
     const Index before = log.last_index();
     Index known = committed;
     AppendReply reply = take_entries(ballot, log, known, theirs);
-    reply.round = theirs.round;
+    // Whoever leads in our term may have led before: its rounds then were others.
+    if (theirs.term == ballot.term) reply.round = theirs.round;
     if (reply.matched) {
       ensure(!conflict || *conflict > committed, "what is committed is never removed");
       const Index kept = conflict ? *conflict - 1 : before;
@@ -626,7 +628,9 @@ struct Raft {
     for (const Entry& entry : log.after(before, committed.value - before.value)) {
       if (entry.command && entry.command->client != self) waiting.insert(entry.command->client);
     }
-    const bool changed = configured > before && configured <= committed;
+    // The first half of a change may have been committed by an earlier leader, which did not get to the
+    // second.
+    const bool changed = (configured > before || configuration.joint()) && configured <= committed;
     const bool over = changed && !configuration.joint();
     if (changed && configuration.joint()) {
       const Index end = log.last_index();
@@ -651,9 +655,13 @@ struct Raft {
       if (counts) sessions.apply(command->client, command->serial, [] { return Done{}; });
       if (command && command->client == self) ours = std::max(ours, command->serial);
       out.announce(conclave::log::Committed{committed.value, counts ? command : std::nullopt});
+      if (const auto& members = log.at(committed).configuration) announce_members(out, *members);
     }
     answer_client(out, ours);
     answer_reads(out);
+  }
+  static void announce_members(Out& out, const Configuration& members) {
+    if (!members.joint()) out.announce(conclave::log::Members{members.voters, members.learners});
   }
   void answer_client(Out& out, std::uint64_t serial) {
     if (wanted.empty() || serial < wanted.front().serial) return;
@@ -826,6 +834,7 @@ struct Raft {
     committed = whole.last.index;
     sessions = whole.sessions;
     out.announce(conclave::log::Restored{committed.value, whole.state});
+    announce_members(out, whole.configuration);
     const auto ours = sessions.last.find(self);
     if (ours == sessions.last.end() || wanted.empty() || wanted.front().serial > ours->second.serial) return;
     out.announce(conclave::log::Taken{ours->second.serial});

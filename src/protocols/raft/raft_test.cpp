@@ -714,5 +714,32 @@ TEST(RaftSnapshots, AServerComesBackWithItsSnapshotAndWhatFollows_7) {
   EXPECT_EQ(std::get<conclave::log::Restored>(out.events.at(0)), (conclave::log::Restored{2, bytes({5})}));
 }
 
+// Seed 1399 of three servers without pre-vote: a late answer of the term before, with a greater round, was
+// taken for one to a question of this term.
+TEST(Raft, ARoundOfAnEarlierTermIsNoAnswerInThisOne) {
+  Node two(2);
+  two.hear(1, RequestVote{{2}, at(0, 0)});
+  two.hear(1, P::Append{.term = {1}, .round = 5});
+  EXPECT_EQ(two.sent<AppendReply>().at(0).term, Term{2});
+  EXPECT_EQ(two.sent<AppendReply>().at(0).round, 0u);
+  two.hear(1, P::Append{.term = {2}, .round = 1});
+  EXPECT_EQ(two.sent<AppendReply>().at(0).round, 1u);
+}
+
+// Seed 5989 of five servers: nobody ended the change, and no other could begin.
+TEST(Raft, ANewLeaderEndsAChangeWhoseFirstHalfIsCommittedAlready) {
+  Node two(2);
+  Entry joint = entry(1);
+  joint.configuration = Configuration{.voters = {{1}, {2}}, .outgoing = {{1}, {2}, {3}}};
+  two.hear(3, P::Append{.term = {1}, .entries = {entry(1), joint}, .committed = {2}});
+  ASSERT_EQ(two.node.committed, Index{2});
+  two.become_leader(1);
+  ASSERT_TRUE(two.node.leads());
+  two.matched(1, 3);
+  EXPECT_EQ(two.node.committed, Index{3});
+  EXPECT_EQ(two.node.configured, Index{4});
+  EXPECT_EQ(two.node.configuration, (Configuration{.voters = {{1}, {2}}}));
+}
+
 }  // namespace
 }  // namespace conclave::raft
