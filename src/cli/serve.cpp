@@ -122,13 +122,12 @@ std::string unknown_to_raft(const ServePlan& plan) {
   return {};
 }
 
-// A command of 1.5 MiB must fit into a message, and so must all that a member may have under way when it asks
-// a new leader for them.
+// A command of 1.5 MiB must fit into a message. Whoever does not read what it is sent costs no more than the queue.
 cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions links) {
   cluster::ServerOptions options = {.links = std::move(links)};
   options.links.algorithm = "raft";
-  options.links.limits.message_bytes = 48u << 20;
-  options.links.limits.queue_bytes = 128u << 20;
+  options.links.limits.message_bytes = 8u << 20;
+  options.links.limits.queue_bytes = 32u << 20;
   options.join = plan.join;
   options.data = plan.data;
   if (options.data.empty())

@@ -113,6 +113,7 @@ class RaftServer final : public Server {
     const auto ours = replica_->node().sessions.last.find(self_);
     const std::uint64_t known = ours == replica_->node().sessions.last.end() ? 0 : ours->second.serial;
     before_ = serial_ = std::max(first_serial(), known);
+    reads_ = first_serial();  // an answer to a question of an earlier run answers none of this one
     if (auto linked = open_links(loop, options.links); !linked) return linked;
     look();
     return {};
@@ -198,9 +199,10 @@ class RaftServer final : public Server {
   void conform();
   bool hand_over();
 
-  // Until the links are open nobody is there to hear anything; whoever should have will ask.
+  // Until the links are open nobody is there to hear anything; whoever should have will ask. So will who does
+  // not read what it is sent.
   void send(NodeId to, live::ByteView bytes) {
-    if (links_ && links_->knows(to)) links_->send(to, bytes);
+    if (links_ && links_->knows(to) && !links_->congested(to)) links_->send(to, bytes);
   }
 
   void tell(const log::Committed& committed) {

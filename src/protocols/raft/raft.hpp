@@ -132,14 +132,16 @@ struct Raft {
   using Durable = raft::Durable;
   struct Setup {
     std::uint64_t heartbeat_ticks = 40;
-    std::uint64_t patience_ticks = 120;  // a follower waits once to twice this long for its leader
-    std::uint64_t handicap_ticks = 0;    // … and this much longer, if others had better lead
-    std::uint64_t stagger_ticks = 10;    // between those who stand because the leader is suspected
-    std::uint64_t most_entries = 64;     // in one message
-    std::uint64_t most_bytes = 1 << 18;  // of the commands in it, but for the first
-    std::uint64_t most_unanswered = 4;   // messages with entries under way to one server
-    std::uint64_t part_bytes = 1 << 16;  // of a snapshot in one message
-    std::uint64_t keep_entries = 0;      // before a snapshot's end, for those who are a little behind
+    std::uint64_t patience_ticks = 120;      // a follower waits once to twice this long for its leader
+    std::uint64_t handicap_ticks = 0;        // … and this much longer, if others had better lead
+    std::uint64_t stagger_ticks = 10;        // between those who stand because the leader is suspected
+    std::uint64_t most_entries = 64;         // in one message
+    std::uint64_t most_bytes = 1 << 18;      // of the commands in it, but for the first
+    std::uint64_t most_unanswered = 4;       // messages with entries under way to one server
+    std::uint64_t most_forwarded = 1 << 22;  // bytes of commands on the way to the leader
+    std::uint64_t part_bytes = 1 << 16;      // of a snapshot in one message
+    std::uint64_t keep_entries = 0;          // before a snapshot's end, for those who are a little behind,
+    std::uint64_t keep_bytes = 1 << 25;      // … but no more bytes than this
     bool pre_vote = true;
     bool check_quorum = true;  // a leader that hears from too few, or not from its own disk, steps down
     NodeSet voters = {};       // at the beginning; empty: everybody
@@ -161,6 +163,7 @@ struct Raft {
   Index committed = {};
   Sessions<NodeId, Done> sessions = {};  // of what is committed
   std::vector<Command> wanted = {};      // our client's proposals that are not committed
+  std::uint64_t wanted_bytes = 0;        // of them
   std::uint64_t retried = 0;             // the first of them at the last retry
   std::vector<PendingRead> asked = {};   // our client's questions; without an index: unanswered
   Boxed<Snapshot> capture = {};          // where the state stood that our client is saving
@@ -204,6 +207,7 @@ struct Raft {
 
   void on_command(Out& out, const conclave::log::Propose& proposal) {
     wanted.push_back({self, proposal.serial, proposal.value, proposal.bytes});
+    wanted_bytes += proposal.bytes.size();
     if (wanted.size() == 1) wait_for_answers(out);
     submit(out, wanted.size() - 1);
   }
@@ -440,13 +444,33 @@ struct Raft {
       save_after(out, before);
       return replicate(out);
     }
-    const auto leader = known_leader();
-    for (; leader && first < wanted.size(); first += setup.most_entries) {
-      const auto from = wanted.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto most =
-          static_cast<std::ptrdiff_t>(std::min<std::size_t>(setup.most_entries, wanted.size() - first));
-      out.send(*leader, Forward{wanted.front().serial, {from, from + most}});
+    if (const auto leader = known_leader()) forward(out, *leader, first, setup.most_forwarded);
+  }
+  // In messages that are not too large, as long as what comes before it is no more than `window` bytes. What
+  // is beyond that waits until those before it are in the log: a leader that is slow, or not there, is not
+  // sent everything again and again.
+  void forward(Out& out, NodeId leader, std::size_t first, std::uint64_t window) const {
+    std::uint64_t before = wanted_bytes;
+    for (std::size_t i = wanted.size(); i-- > first;) before -= wanted[i].bytes.size();
+    std::size_t end = first;
+    for (std::uint64_t bytes = 0; end < wanted.size() && before <= window; ++end) {
+      const std::uint64_t size = wanted[end].bytes.size();
+      const bool full = end - first == setup.most_entries || bytes + size > setup.most_bytes;
+      if (full && end > first) {
+        send_forward(out, leader, first, end);
+        first = end;
+        bytes = 0;
+      }
+      bytes += size;
+      before += size;
     }
+    if (end > first) send_forward(out, leader, first, end);
+  }
+  void send_forward(Out& out, NodeId leader, std::size_t first, std::size_t end) const {
+    const auto begin = wanted.begin();
+    out.send(leader,
+             Forward{wanted.front().serial,
+                     {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)}});
   }
   void take_own(Out& out, std::size_t first = 0) {
     for (; first < wanted.size(); ++first) take(out, wanted[first], wanted.front().serial);
@@ -665,8 +689,25 @@ struct Raft {
   }
   void answer_client(Out& out, std::uint64_t serial) {
     if (wanted.empty() || serial < wanted.front().serial) return;
-    std::erase_if(wanted, [&](const Command& command) { return command.serial <= serial; });
+    const auto open =
+        std::ranges::find_if(wanted, [&](const Command& command) { return command.serial > serial; });
+    std::uint64_t answered_bytes = 0;
+    for (auto command = wanted.begin(); command != open; ++command) answered_bytes += command->bytes.size();
+    const bool some_waited = wanted_bytes > setup.most_forwarded;
+    wanted.erase(wanted.begin(), open);
+    wanted_bytes -= answered_bytes;
     if (wanted.empty() && asked.empty()) out.disarm(Timer::retry);
+    if (some_waited && !leads()) forward_what_waited(out, answered_bytes);
+  }
+
+  // So many bytes before them are in the log now.
+  void forward_what_waited(Out& out, std::uint64_t answered_bytes) const {
+    const auto leader = known_leader();
+    std::size_t first = 0;
+    for (std::uint64_t before = answered_bytes; first < wanted.size() && before <= setup.most_forwarded;
+         ++first)
+      before += wanted[first].bytes.size();
+    if (leader && first < wanted.size()) forward(out, *leader, first, setup.most_forwarded);
   }
 
   // Reads without an entry: section 8, thesis 6.4. Whoever led after the question came knows all that was
@@ -756,9 +797,19 @@ struct Raft {
     snapshot = std::exchange(capture, {});
     snapshot->state = saved.state;
     const Index end = snapshot->last.index;
-    log.compact(end - std::min(setup.keep_entries, end.value));
+    log.compact(end - kept_before(end));
     save_snapshot(out);
     forget_offsets();
+  }
+  // For those who are a little behind. Whoever lacks more than that gets the snapshot.
+  std::uint64_t kept_before(Index end) const {
+    std::uint64_t bytes = 0;
+    std::uint64_t kept = 0;
+    for (Index index = end; index > log.base.index && kept < setup.keep_entries; index = index - 1, ++kept) {
+      if (const auto& command = log.at(index).command) bytes += command->bytes.size();
+      if (bytes > setup.keep_bytes) break;
+    }
+    return kept;
   }
   // Who is in the middle of an earlier snapshot has to begin again.
   void forget_offsets() {

@@ -377,6 +377,52 @@ TEST(RaftPreVote, NobodyEncouragesACandidateWhoseLogLacksSomething_9_6) {
   EXPECT_FALSE(two.sent<P::PreVoteReply>()[0].granted);
 }
 
+// What goes to the leader is bounded.
+
+Propose large(std::uint64_t serial, std::size_t size) {
+  return {serial, 0, Payload(std::vector<std::uint8_t>(size, 7))};
+}
+std::vector<std::uint64_t> forwarded(const Node& node) {
+  std::vector<std::uint64_t> serials;
+  for (const auto& message : node.sent<P::Forward>())
+    for (const Command& command : message.commands) serials.push_back(command.serial);
+  return serials;
+}
+
+TEST(RaftForward, OnlySoMuchIsOnTheWayAndTheRestFollowsWhatIsInTheLog) {
+  Node two(2, 3, {.most_bytes = 100, .most_forwarded = 150, .pre_vote = false});
+  two.hear(1, P::Append{.term = {1}});
+  std::vector<std::uint64_t> sent;
+  for (std::uint64_t serial = 1; serial <= 5; ++serial) {
+    two.ask(large(serial, 80));
+    std::ranges::copy(forwarded(two), std::back_inserter(sent));
+  }
+  EXPECT_EQ(sent, (std::vector<std::uint64_t>{1, 2}));
+  const Command first = two.node.wanted[0];
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1, first)}, .committed = {1}});
+  EXPECT_EQ(forwarded(two), (std::vector<std::uint64_t>{3}));
+  EXPECT_EQ(two.node.wanted_bytes, 320u);
+}
+
+TEST(RaftForward, ANewLeaderGetsItInMessagesThatAreNotTooLarge) {
+  Node two(2, 3, {.most_bytes = 100, .most_forwarded = 1000, .pre_vote = false});
+  for (std::uint64_t serial = 1; serial <= 5; ++serial) two.ask(large(serial, serial == 2 ? 300 : 40));
+  two.hear(1, P::Append{.term = {1}});
+  std::vector<std::size_t> sizes;
+  for (const auto& message : two.sent<P::Forward>()) sizes.push_back(message.commands.size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 1, 2, 1}));
+  EXPECT_EQ(forwarded(two), (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
+}
+
+TEST(RaftSnapshots, KeepNoMoreBytesForThoseWhoAreBehindThanTheyMay) {
+  Node one(1, 1, {.keep_entries = 10, .keep_bytes = 100, .pre_vote = false});
+  one.fire(P::Timer::election);
+  for (std::uint64_t serial = 1; serial <= 8; ++serial) one.ask(large(serial, 40));
+  one.ask(conclave::log::Capture{});
+  one.ask(conclave::log::Compact{});
+  EXPECT_EQ(one.node.log.base.index, one.node.committed - 2);
+}
+
 // The disk: an entry counts as ours when our disk has it, and not before.
 
 TEST(RaftDisk, ALeaderSendsBeforeItsDiskHasWrittenAndCountsItselfAfter) {
