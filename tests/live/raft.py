@@ -369,6 +369,50 @@ def failover():
     return ", ".join(f"{fault} {row['all_ms']['worst']:.0f} ms" for fault, row in rows.items())
 
 
+def resident(process):
+    """MiB that a process has in memory."""
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) / 1024
+
+
+def slow_follower():
+    """A member that reads nothing costs the others a bounded amount of memory, and catches up afterwards. The values are
+    300 MiB in all, of which four keys hold a few at a time; a member that forwards has more of them open than it may
+    have on the way."""
+    value, rounds, writers = "x" * 200_000, 100, 16
+    with Cluster(3) as cluster:
+        leader = cluster.leader()
+        slow, other = [i for i in cluster.everyone if i != leader]
+        cluster.processes[slow].send_signal(signal.SIGSTOP)
+
+        def write(n):
+            for turn in range(rounds):
+                at = cluster.endpoint(other if n % 2 else leader)
+                code, answer = post(at, "/v3/kv/put", {"key": encoded(f"k{n % 4}"), "value": encoded(value)})
+                assert code == 200, answer
+                if n == 0 and turn % 10 == 9:
+                    post(at, "/v3/kv/compaction", {"revision": answer["header"]["revision"]})
+
+        failed, most = [], 0
+
+        def guarded(n):
+            try:
+                write(n)
+            except Exception as error:  # pylint: disable=broad-except
+                failed.append(error)
+        threads = [threading.Thread(target=guarded, args=(n,)) for n in range(writers)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            most = max(most, *(resident(cluster.processes[i]) for i in (leader, other)))
+            time.sleep(0.05)
+        assert not failed, failed[0]
+        cluster.processes[slow].send_signal(signal.SIGCONT)
+        wait_until(lambda: len(set(cluster.digests().values())) == 1, 60, "equal stores")
+        assert most < 600, f"a member had {most:.0f} MiB in memory"
+        return f"{most:.0f} MiB at most, for {len(value) * rounds * writers >> 20} MiB of values"
+
+
 def waiter_gone():
     """Who stops waiting leaves the line; who vanishes without a lease gives up what it held."""
     with Cluster(1) as cluster:
@@ -394,6 +438,7 @@ TESTS = {
     "contention": contention,
     "lock held through leaders": lock_held_through_leaders,
     "failover": failover,
+    "slow follower": slow_follower,
     "waiter gone": waiter_gone,
 }
 
