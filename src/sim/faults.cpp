@@ -241,8 +241,8 @@ Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, s
   }
   if (faults.jitter) {
     constexpr std::uint64_t most_percent = 60;
-    trouble(Purpose::jitter, 2, [&](NodeId node, Ticks from, Ticks until, Draw draw) {
-      const auto percent = static_cast<std::int64_t>(draw.between(1, most_percent));
+    trouble(Purpose::jitter, 2, [&](NodeId node, Ticks from, Ticks until, Draw chance) {
+      const auto percent = static_cast<std::int64_t>(chance.between(1, most_percent));
       plan.push_back({.what = Action::What::jitter, .at = from, .node = node, .amount = percent});
       plan.push_back({.what = Action::What::jitter, .at = until, .node = node, .amount = 0});
     });
