@@ -564,6 +564,7 @@ struct Raft {
     // Whoever leads in our term may have led before: its rounds then were others.
     if (theirs.term == ballot.term) reply.round = theirs.round;
     if (reply.matched) {
+      ensure(!leads(), "a leader only appends to its log");
       ensure(!conflict || *conflict > committed, "what is committed is never removed");
       const Index kept = conflict ? *conflict - 1 : before;
       if (conflict || log.last_index() > before) {
