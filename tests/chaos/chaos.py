@@ -338,7 +338,7 @@ def fill_disk(arena, victims):
 
     def undo():
         for _ in range(120):  # it lives on what it has until it needs more
-            if full in arena.gone or arena.log(full).count(NO_SPACE) > before:
+            if arena.processes[full].poll() is not None or arena.log(full).count(NO_SPACE) > before:
                 break
             time.sleep(0.1)
         os.unlink(ballast)
