@@ -5,7 +5,7 @@ packages="g++ cmake ninja-build ccache libboost1.81-dev libfmt-dev libcli11-dev 
   libnghttp2-dev libtomlplusplus-dev libprotobuf-dev protobuf-compiler pkg-config"
 case "${1:-build}" in
   build) ;;
-  test) packages="$packages libgtest-dev librapidcheck-dev clang-format git libgrpc++-dev protobuf-compiler-grpc
+  test) packages="$packages libgtest-dev libgmock-dev librapidcheck-dev clang-format git libgrpc++-dev protobuf-compiler-grpc
     etcd-server etcd-client openssl curl faketime python3 python3-etcd3" ;;
   fuzz) packages="$packages clang-19 libclang-rt-19-dev" ;;
   bench) packages="$packages libns3-dev spin python3 libgrpc++-dev protobuf-compiler-grpc" ;;
