@@ -409,7 +409,7 @@ def slow_follower():
         assert not failed, failed[0]
         cluster.processes[slow].send_signal(signal.SIGCONT)
         wait_until(lambda: len(set(cluster.digests().values())) == 1, 60, "equal stores")
-        assert most < 600, f"a member had {most:.0f} MiB in memory"
+        assert most < 400, f"a member had {most:.0f} MiB in memory"
         return f"{most:.0f} MiB at most, for {len(value) * rounds * writers >> 20} MiB of values"
 
 
