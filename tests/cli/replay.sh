@@ -51,7 +51,7 @@ replay chang-roberts --nodes 5
 for seed in 1 2 3 4; do replay paxos --nodes 3 --faults loss=0.2,duplicate=0.1,crash --seed "$seed"; done
 shows lose
 shows recover
-replay paxos --nodes 5 --faults crash,unsynced,loss=0.1 --seed 2
+replay paxos --nodes 5 --faults crash,unsynced,loss=0.1 --seed 8
 grep -q "writes* lost" "$work/a.jsonl" || fail "no crash took writes with it"
 replay sync-flooding --nodes 4
 for seed in 1 2 3; do replay sync-flooding --nodes 4 --faults crash --beyond-assumptions --seed "$seed"; done
