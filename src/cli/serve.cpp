@@ -122,7 +122,8 @@ std::string unknown_to_raft(const ServePlan& plan) {
   return {};
 }
 
-// A command of 1.5 MiB must fit into a message. Whoever does not read what it is sent costs no more than the queue.
+// A command of 1.5 MiB must fit into a message. Whoever does not read what it is sent costs no more than the
+// queue.
 cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions links) {
   cluster::ServerOptions options = {.links = std::move(links)};
   options.links.algorithm = "raft";

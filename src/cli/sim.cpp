@@ -211,8 +211,8 @@ std::expected<Plan, std::string> make_plan(const Flags& flags, Scripted scripted
   const auto faults = sim::Faults::parse(flags.faults, entry.assumes, flags.beyond);
   if (!faults) return std::unexpected("--faults: " + faults.error());
   options.faults = *faults;
-  // Only logs wait for their disk before they tell their clients. What the others tell at once, a disk that stands
-  // still until it loses power makes them tell again.
+  // Only logs wait for their disk before they tell their clients. What the others tell at once, a disk that
+  // stands still until it loses power makes them tell again.
   if (flags.faults == "all" && !flags.beyond && entry.family != "log") options.faults.stall = false;
   options.chatter = flags.chatter;
   options.seed = flags.seed;
