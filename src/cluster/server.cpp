@@ -238,6 +238,7 @@ class RaftServer final : public Server {
   }
   void tell(const log::Leading& leading) {
     log_(live::LogLevel::info, fmt::format("event=leading term={}", leading.term));
+    if (!book_.founded) found();  // whoever knows that there is a leader may change the members
     if (events_.leading) events_.leading(leading.term);
   }
   void fail(const std::string& why) {

@@ -115,7 +115,7 @@ def check_contents(saved):
         late = cluster.ctl("watch", "kept/1", f"--rev={old}", fine=False)
         assert "has been compacted" in late, late
     cluster.ctl("put", "new", "1")
-    assert revision(cluster) == now + 1
+    assert revision(cluster) - now in (1, 2)  # the short lease may end here
     # Who held the lock when it was saved still holds it, by its lease, and whoever is told a fence gets a greater one.
     fence = lock(cluster, "door", saved.holder)
     assert fence > max(saved.fences) + BUMP // 2, (fence, saved.fences)
