@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Watched {
-  kv::Replica replica = {};
+  kv::Replica replica;
   LineTimes times = {};
   LineTimes::Clock::time_point now = {};
 
