@@ -330,8 +330,8 @@ def etcdctl():
                 env={**os.environ, "ETCDCTL_API": "3"}).returncode == 0, 20, "the promotion")
             said = cluster.ctl("member", "promote", "4", fine=False)
             assert "can only promote a learner" in said, said
-            listed = cluster.ctl("member", "list")
-            assert f"http://127.0.0.1:{peer}" in listed and f"http://{cluster.endpoint(4)}" in listed, listed
+            assert f"http://127.0.0.1:{peer}" in cluster.ctl("member", "list")
+            wait_until(lambda: f"http://{cluster.endpoint(4)}" in cluster.ctl("member", "list"), 20, "its introduction")
             heir = next(i for i in (1, 2, 3, 4) if i != cluster.leader())
             said = cluster.ctl("move-leader", f"{heir:x}")
             assert "Leadership transferred" in said, said

@@ -922,7 +922,7 @@ struct Raft {
     return true;
   }
   bool has_all_committed_by(const Raft& other) const {
-    if (log.last_index() < other.committed) return false;
+    if (log.last_index() < other.committed || other.log.last_index() < other.committed) return false;
     for (Index i = other.committed; i > other.log.base.index && i > log.base.index; i = i - 1) {
       if (log.at(i) != other.log.at(i)) return false;
     }
