@@ -13,17 +13,24 @@
 
 namespace conclave::cli {
 
+// To this one of them, and no other.
+inline std::expected<std::unique_ptr<rpc::Channel>, std::string> open_channel(
+    boost::asio::io_context& loop, const ServerFlags& servers, const std::string& endpoint,
+    std::chrono::milliseconds connect_patience) {
+  Options one = servers.options;
+  one.endpoints = {endpoint};
+  rpc::ChannelOptions options = channel_options(one);
+  options.connect_timeout = connect_patience;
+  return rpc::Channel::open(loop, options);
+}
+
 template <class Response>
 std::expected<Response, rpc::Status> call_once(const ServerFlags& servers, const std::string& endpoint,
                                                std::string_view path,
                                                const google::protobuf::MessageLite& request,
                                                std::chrono::milliseconds patience) {
   boost::asio::io_context loop(1);
-  Options one = servers.options;
-  one.endpoints = {endpoint};
-  rpc::ChannelOptions options = channel_options(one);
-  options.connect_timeout = patience;
-  const auto channel = rpc::Channel::open(loop, options);
+  const auto channel = open_channel(loop, servers, endpoint, patience);
   if (!channel) return std::unexpected(rpc::Status{rpc::Code::invalid_argument, channel.error()});
   std::expected<Response, rpc::Status> answer =
       std::unexpected(rpc::Status{rpc::Code::unavailable, "no answer"});

@@ -154,11 +154,7 @@ std::expected<etcd::BackupFile, std::string> download_snapshot(const ServerFlags
                                                                const std::string& endpoint,
                                                                const std::string& path) {
   boost::asio::io_context loop(1);
-  Options one = servers.options;
-  one.endpoints = {endpoint};
-  rpc::ChannelOptions options = channel_options(one);
-  options.connect_timeout = connect_patience;
-  const auto channel = rpc::Channel::open(loop, options);
+  const auto channel = open_channel(loop, servers, endpoint, connect_patience);
   if (!channel) return Error(fmt::format("{}: {}", endpoint, channel.error()));
   Draft draft(path);
   if (auto done = draft.open(); !done) return Error(done.error());
