@@ -24,6 +24,16 @@ inline Fingerprint salted(std::uint64_t salt, std::uint64_t high, std::uint64_t 
   return sink.result();
 }
 
+// A sum changes with its parts.
+inline void plus(Fingerprint& sum, const Fingerprint& part) {
+  sum.high += part.high;
+  sum.low += part.low;
+}
+inline void minus(Fingerprint& sum, const Fingerprint& part) {
+  sum.high -= part.high;
+  sum.low -= part.low;
+}
+
 template <class T>
 class Interner {
  public:

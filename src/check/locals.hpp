@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 
-#include "check/answers.hpp"
 #include "check/interner.hpp"
 #include "check/report.hpp"
 #include "core/judge.hpp"
@@ -16,17 +15,17 @@ enum class Input : std::uint8_t { command, deliver, fire, toss, tell, crash, rec
 
 // A process with its client and timers, as far as the search must know it.
 struct Face {
-  bool up = true;
-  bool wants = false;    // its client would speak
-  bool presses = false;  // … and will have to some day: it holds what others want
-  bool content = true;
-  bool waiting = false;  // its client has asked and has not been answered
-  bool holding = false;
-  bool running = false;    // a timer of it
-  bool overdue = false;    // a timer that may wait no longer
-  std::uint8_t coin = 0;   // faces of the coin it has to toss before anything else
-  std::uint32_t sent = 0;  // messages so far, where they are counted
-  std::uint32_t due = 0;   // timers that may fire, as a set of their numbers
+  bool up : 1 = true;
+  bool wants : 1 = false;    // its client would speak
+  bool presses : 1 = false;  // … and will have to some day: it holds what others want
+  bool content : 1 = true;
+  bool waiting : 1 = false;  // its client has asked and has not been answered
+  bool holding : 1 = false;
+  bool running : 1 = false;  // a timer of it
+  bool overdue : 1 = false;  // a timer that may wait no longer
+  std::uint8_t coin = 0;     // faces of the coin it has to toss before anything else
+  std::uint32_t sent = 0;    // messages so far, where they are counted
+  std::uint32_t due = 0;     // timers that may fire, as a set of their numbers
 };
 
 // A message under way, whatever kind it is.
@@ -51,14 +50,12 @@ struct Outcome {
 
 class Locals {
  public:
-  // One line of the cache, because the search asks for all of it: what a process is, and which numbers the
-  // search has given to what it does.
-  struct alignas(64) Facts {
+  // Half a line of the cache.
+  struct alignas(32) Facts {
     Fingerprint print = {};
     Face face = {};
-    Answers<3> steps = {};
   };
-  static_assert(sizeof(Facts) == 64);
+  static_assert(sizeof(Facts) == 32);
 
   virtual ~Locals() = default;
 
@@ -80,8 +77,6 @@ class Locals {
   const Face& face(Id local) const { return facts_[local].face; }
   const Envelope& envelope(Id letter) const { return envelopes_[letter]; }
   const Fingerprint& local_print(Id local) const { return facts_[local].print; }
-  const Answers<3>& steps(Id local) const { return facts_[local].steps; }
-  Answers<3>& steps(Id local) { return facts_[local].steps; }
   const Fingerprint& letter_print(Id letter) const { return letter_prints_[letter]; }
   const Fingerprint& judge_print(Id judge) const { return judge_prints_[judge]; }
   bool is_wrong(Id judge) const { return judges_wrong_[judge] != 0; }
@@ -93,7 +88,8 @@ class Locals {
   virtual std::string outcome_of(Id judge, std::span<const Id> locals) const = 0;
   virtual std::string complaint(std::uint32_t number) const = 0;
   virtual bool tells_of_crashes() const = 0;
-  virtual bool returns() const = 0;  // senders hear of messages that did not arrive
+  virtual bool tosses() const { return false; }  // coins
+  virtual bool returns() const = 0;              // senders hear of messages that did not arrive
   virtual std::map<std::string, bool> sometimes() const = 0;
   virtual std::uint64_t bytes() const = 0;
   // For people: what the client would say, what a letter says, what a timer is called.

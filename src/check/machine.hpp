@@ -59,6 +59,7 @@ class Machine final : public Locals {
   NodeId name(std::uint32_t node) const override { return names_[node]; }
   bool is_server(std::uint32_t node) const override { return HasServer<P> && node == 0; }
   bool tells_of_crashes() const override { return HearsOfCrashes<Client>; }
+  bool tosses() const override { return TossesCoins<P>; }
   bool returns() const override { return HearsBounces<P>; }
 
   Outcome start(std::uint32_t node) override {

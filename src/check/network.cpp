@@ -3,23 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "check/labels.hpp"
+
 namespace conclave::check {
 namespace {
 
 constexpr std::uint64_t inbox_salt = 0x1b0c;
 constexpr std::uint64_t extra_salt = 0xe77a;
-constexpr std::uint32_t most_nodes = 24;
-
-std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
-
-void plus(Fingerprint& sum, const Fingerprint& part) {
-  sum.high += part.high;
-  sum.low += part.low;
-}
-void minus(Fingerprint& sum, const Fingerprint& part) {
-  sum.high -= part.high;
-  sum.low -= part.low;
-}
 
 }  // namespace
 
@@ -31,7 +21,9 @@ Network::Network(Locals& locals, Rules rules) : locals_(locals), rules_(rules), 
   if (rules_.in_rounds || rules_.budget.partitions > 0) phase_at_ = width_++;
   ensure(rules_.budget.partitions == 0 || n_ <= 8, "partitions are tried with up to eight nodes");
   invariants_ = locals.has_invariants();
-  labels_fit_ = n_ * (n_ + 1) <= 64;
+  labels_fit_ = Labels::fit(n_);
+  calm_ =
+      rules_.budget == Budget{} && !rules_.timed && !rules_.in_rounds && !rules_.symmetry && !locals.tosses();
   set_workers(1);
 }
 
@@ -78,34 +70,14 @@ std::vector<Id> Network::initial() {
 
 // What is remembered.
 
-const Network::Step& Network::step(Worker& worker, Id local, const Locals::Facts& self, Input input,
-                                   std::uint32_t argument) {
-  const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
-  if (const Id known = self.steps.find(key); known != Answers<3>::none) [[likely]]
-    return steps_[known];
-  return further_step(worker, local, input, argument);
-}
-
-const Network::Step& Network::further_step(Worker& worker, Id local, Input input, std::uint32_t argument) {
+const Network::Step& Network::new_step(Id local, Input input, std::uint32_t argument) {
   ensure(argument < 1u << 28, "inputs can be numbered");
-  const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
-  const std::uint64_t whole = pair_key(local + 1, key);
-  if (const Known* known = worker.steps.find(whole)) return steps_[known->id];
+  const std::uint64_t key = step_key(local, input, argument);
   const std::lock_guard hold(lock_);
-  if (const Id known = locals_.steps(local).find(key); known != Answers<3>::none) return steps_[known];
-  const auto [known, fresh] = known_steps_.try_emplace(whole, steps_.size());
-  const Id id = known->second;
-  if (fresh) add_step(locals_.apply(local, input, argument));
-  if (fresh && locals_.steps(local).add(key, id)) {
-    known_steps_.erase(whole);
-  } else {
-    worker.steps.insert({whole, id});
-  }
-  return steps_[id];
-}
-
-void Network::add_step(const Outcome& outcome) {
-  Step step = {.print = locals_.local_print(outcome.local),
+  if (const Step* known = steps_.find(key)) return *known;
+  const Outcome outcome = locals_.apply(local, input, argument);
+  Step step = {.key = key,
+               .print = locals_.local_print(outcome.local),
                .local = outcome.local,
                .happening = outcome.happening,
                .complaint = outcome.complaint,
@@ -117,19 +89,15 @@ void Network::add_step(const Outcome& outcome) {
   } else {
     step.many = arena_.keep(std::span<const Parcel>(parcels));
   }
-  steps_.push_back(step);
+  return steps_.add(step);
 }
 
-// The inbox with one more letter.
-Id Network::post(Worker& worker, Id inbox, const InboxFacts& facts, Id letter) {
-  if (const Id known = facts.posts.find(letter); known != Answers<2>::none) [[likely]]
-    return known;
+const Network::Post& Network::new_post(Id inbox, Id letter) {
   const std::uint64_t key = pair_key(inbox + 1, letter);
-  if (const Known* known = worker.posts.find(key)) return known->id;
   const std::lock_guard hold(lock_);
+  if (const Post* known = posts_.find(key)) return *known;
   const Id after = post_locked(inbox, letter);
-  if (!facts_[inbox].posts.add(letter, after)) worker.posts.insert({key, after});
-  return after;
+  return posts_.add({key, facts_[after].print, after});
 }
 
 Id Network::judged(Worker& worker, Id judge, Id happening) {
@@ -286,9 +254,8 @@ class Network::Expansion {
         rules_(net.rules_),
         n_(net.n_),
         state_(state),
-        asleep_(sleep.labels),
-        only_(sleep.only),
-        labelled_(net.labels_fit_ && !sleep.never),
+        labels_(n_, rules_.fifo, net.labels_fit_ && !sleep.never, sleep),
+        all_(sleep.only == 0),
         worker_(worker),
         out_(out),
         spent_(net.spent(state)),
@@ -300,10 +267,7 @@ class Network::Expansion {
       boxes_[i] = &net.facts_[state[n_ + i]];
       plus(base_, selves_[i]->print);
       plus(base_, boxes_[i]->print);
-      worker.state[i] = state[i];
-      worker.state[n_ + i] = state[n_ + i];
     }
-    for (std::uint32_t word = 2 * n_; word < net.width_; ++word) worker.state[word] = state[word];
   }
 
   Look run() {
@@ -317,13 +281,13 @@ class Network::Expansion {
       begin_round(phase_.round(), phase_.next());
     } else {
       for (std::uint32_t i = 0; i < n_; ++i) step_of(i);
-      if (rules_.timed && only_ == 0) tick();
+      if (rules_.timed && all_) tick();
       if (rules_.in_rounds && !progress_ && !look_.content) {
         // Nobody here needs more rounds than that: who has not decided by then never will.
         if (phase_.round() < rules_.most_rounds) begin_round(phase_.round() + 1, 0);
       }
     }
-    if (rules_.budget != Budget{} && only_ == 0) befall();
+    if (rules_.budget != Budget{} && all_) befall();
     look_.final = !progress_;
     return look_;
   }
@@ -333,7 +297,6 @@ class Network::Expansion {
   void draft() {
     std::copy_n(state_, net_.width_, worker_.state.data());
     print_ = base_;
-    drafted_ = true;
   }
   void set_local(std::uint32_t i, Id local, const Fingerprint& print) {
     Id& word = worker_.state[i];
@@ -367,10 +330,10 @@ class Network::Expansion {
     if (rules_.budget.crashes > 0 && !locals_.face(worker_.state[to]).up && !kept_for_the_dead(letter))
       return;
     Id& word = worker_.state[n_ + to];
-    const InboxFacts& before = word == state_[n_ + to] ? *boxes_[to] : net_.facts_[word];
-    minus(print_, before.print);
-    word = net_.post(worker_, word, before, letter);
-    plus(print_, net_.facts_[word].print);
+    minus(print_, word == state_[n_ + to] ? boxes_[to]->print : net_.facts_[word].print);
+    const Post& after = net_.post(word, letter);
+    plus(print_, after.print);
+    word = after.inbox;
   }
   bool kept_for_the_dead(Id letter) const {
     if (locals_.envelope(letter).kind != Envelope::Kind::message) return false;
@@ -390,29 +353,8 @@ class Network::Expansion {
     return true;
   }
 
-  // Sleeping labels. A step of one node is independent of those of the others, unless the judge hears both.
-  std::uint64_t labels_of(std::uint32_t i) const { return ((std::uint64_t{2} << n_) - 1) << (i * (n_ + 1)); }
-  std::uint8_t label(std::uint32_t i, std::uint32_t which) const {
-    return labelled_ ? static_cast<std::uint8_t>(i * (n_ + 1) + which) : Move::no_label;
-  }
-  bool sleeps(std::uint8_t label) const {
-    if (label == Move::no_label) return only_ != 0;
-    return (asleep_ >> label & 1) != 0 || (only_ != 0 && (only_ >> label & 1) == 0);
-  }
-  // All moves of a label have been tried.
-  void close(std::uint8_t label, bool heard) {
-    if (label == Move::no_label || sleeps(label)) return;
-    explored_ |= std::uint64_t{1} << label;
-    if (!heard) unheard_ |= std::uint64_t{1} << label;
-  }
-  std::uint64_t asleep_after(std::uint32_t i, const Step& outcome) const {
-    if (!labelled_) return 0;
-    std::uint64_t still = outcome.happening != 0 ? unheard_ : asleep_ | explored_;
-    if (!rules_.fifo) {
-      for (const Parcel posted : outcome.posted())
-        still &= ~(std::uint64_t{1} << (posted.to() * (n_ + 1) + i));  // one more letter in a lane that slept
-    }
-    return still & ~labels_of(i);
+  void go(std::uint32_t i, const Step& outcome, const Move& move) {
+    if (follow(i, outcome, move)) emit(move, labels_.after(i, outcome.happening != 0, outcome.posted()));
   }
   void emit(const Move& move, std::uint64_t asleep) {
     if (rules_.symmetry) return emit_canonical(move);
@@ -422,9 +364,10 @@ class Network::Expansion {
   // Of all the states that differ from this one in names only, the one with the least fingerprint.
   void emit_canonical(const Move& move) {
     const std::vector<Id>& state = worker_.state;
-    best_ = state;
+    std::vector<Id>& best = worker_.best;
+    best = state;
     Fingerprint least = print_;
-    std::vector<Id>& other = other_;
+    std::vector<Id>& other = worker_.other;
     other.resize(state.size());
     const auto permutations = locals_.permutations();
     for (std::uint32_t p = 0; p < permutations.size(); ++p) {
@@ -441,10 +384,10 @@ class Network::Expansion {
       plus(sum, locals_.judge_print(other[net_.judge_at_]));
       if (sum < least) {
         least = sum;
-        best_ = other;
+        best = other;
       }
     }
-    out_.add(best_.data(), least, move, 0);
+    out_.add(best.data(), least, move, 0);
   }
   Id renamed(std::uint32_t permutation, std::uint32_t kind, Id id) {
     Memo& memo = worker_.renames[3 * permutation + kind];
@@ -468,15 +411,16 @@ class Network::Expansion {
   }
 
   void command(std::uint32_t i, const Face& face) {
-    const Move move = {Move::Kind::command, static_cast<std::uint8_t>(i), label(i, i), !face.presses, 0};
+    const Move move = {Move::Kind::command, static_cast<std::uint8_t>(i), labels_.of_client(i), !face.presses,
+                       0};
     progress_ = true;
-    if (sleeps(move.label)) return out_.skip(1);
-    act(i, net_.step(worker_, state_[i], *selves_[i], Input::command, 0), state_[n_ + i], move);
-    close(move.label, true);
+    if (labels_.sleeps(move.label)) return out_.skip(1);
+    draft();
+    go(i, net_.step(state_[i], Input::command, 0), move);
+    labels_.close(move.label, true);
   }
 
   void deliver(std::uint32_t i, const InboxFacts& inbox) {
-    if (!labelled_ && phase_.cut() == 0 && only_ == 0) return deliver_all(i, inbox);
     std::uint8_t open = Move::no_label;
     bool heard = false;
     for (const Option& option : inbox.options()) {
@@ -484,58 +428,26 @@ class Network::Expansion {
       if (net_.holds_back(phase_.cut(), envelope.from, i)) continue;
       const bool plain = envelope.kind == Envelope::Kind::message;
       const Move move = {Move::Kind::deliver, static_cast<std::uint8_t>(i),
-                         plain ? label(i, envelope.from) : Move::no_label, false, option.letter};
+                         plain ? labels_.of_link(envelope.from, i) : Move::no_label, false, option.letter};
       if (move.label != open) {
-        close(open, heard);
+        labels_.close(open, heard);
         open = move.label;
         heard = false;
       }
       progress_ = true;
-      if (sleeps(move.label)) {
+      if (labels_.sleeps(move.label)) {
         out_.skip(1);
         continue;
       }
-      const Step& outcome = net_.step(worker_, state_[i], *selves_[i], Input::deliver, option.letter);
+      const Step& outcome = net_.step(state_[i], Input::deliver, option.letter);
       heard = heard || outcome.happening != 0;
-      act(i, outcome, option.rest, move);
+      draft();
+      set_inbox(i, option.rest);
+      go(i, outcome, move);
     }
-    close(open, heard);
+    labels_.close(open, heard);
   }
 
-  // The same when nothing sleeps and no link is cut.
-  void deliver_all(std::uint32_t i, const InboxFacts& inbox) {
-    for (const Option& option : inbox.options()) {
-      const Move move = {Move::Kind::deliver, static_cast<std::uint8_t>(i), Move::no_label, false,
-                         option.letter};
-      progress_ = true;
-      act(i, net_.step(worker_, state_[i], *selves_[i], Input::deliver, option.letter), option.rest, move);
-    }
-  }
-
-  // What most steps are: a process changes, takes a letter or not, posts some, and perhaps the judge hears of
-  // it. The words of the state are changed, shown and changed back.
-  void act(std::uint32_t i, const Step& outcome, Id rest, const Move& move) {
-    if (outcome.complaint != 0) return complain(outcome.complaint, move);
-    if (drafted_) draft();
-    drafted_ = false;
-    Id* words = worker_.state.data();
-    print_ = base_;
-    minus(print_, selves_[i]->print);
-    plus(print_, outcome.print);
-    words[i] = outcome.local;
-    if (rest != state_[n_ + i]) {
-      minus(print_, boxes_[i]->print);
-      plus(print_, net_.facts_[rest].print);
-      words[n_ + i] = rest;
-    }
-    for (const Parcel posted : outcome.posted()) post(posted.to(), posted.letter());
-    judge(outcome.happening);
-    emit(move, asleep_after(i, outcome));
-    words[i] = state_[i];
-    words[n_ + i] = state_[n_ + i];
-    for (const Parcel posted : outcome.posted()) words[n_ + posted.to()] = state_[n_ + posted.to()];
-    words[net_.judge_at_] = state_[net_.judge_at_];
-  }
   void complain(std::uint32_t complaint, const Move& move) {
     const std::lock_guard hold(net_.lock_);
     out_.complain(move, locals_.complaint(complaint));
@@ -550,19 +462,19 @@ class Network::Expansion {
       return;
     }
     bool heard = false;
-    const std::uint8_t group = free ? label(i, n_) : Move::no_label;
+    const std::uint8_t group = free ? labels_.of_timers(i) : Move::no_label;
     progress_ = true;  // a run in which a timer waits has not ended
-    if (sleeps(group)) return out_.skip(static_cast<std::uint32_t>(std::popcount(face.due)));
+    if (labels_.sleeps(group)) return out_.skip(static_cast<std::uint32_t>(std::popcount(face.due)));
     for (std::uint32_t due = face.due; due != 0; due &= due - 1) {
       const auto timer = static_cast<std::uint32_t>(std::countr_zero(due));
       const Move move = {Move::Kind::fire, static_cast<std::uint8_t>(i), group, !free, timer};
-      const Step& outcome = net_.step(worker_, state_[i], Input::fire, timer);
+      const Step& outcome = net_.step(state_[i], Input::fire, timer);
       heard = heard || outcome.happening != 0;
       draft();
       if (!free) set_extra(spent_.with_one_more(Spent::timeouts), phase_);
-      if (follow(i, outcome, move)) emit(move, asleep_after(i, outcome));
+      go(i, outcome, move);
     }
-    close(group, heard);
+    labels_.close(group, heard);
   }
 
   // What has arrived by now, except over links that are cut.
@@ -595,7 +507,7 @@ class Network::Expansion {
     for (std::uint32_t face = 0; face < locals_.face(state_[i]).coin; ++face) {
       const Move move = {Move::Kind::toss, static_cast<std::uint8_t>(i), Move::no_label, false, face};
       draft();
-      if (follow(i, net_.step(worker_, state_[i], Input::toss, face), move)) emit(move, 0);
+      if (follow(i, net_.step(state_[i], Input::toss, face), move)) emit(move, 0);
     }
     return look_;
   }
@@ -615,7 +527,7 @@ class Network::Expansion {
     const Move move = {Move::Kind::tick, 0, Move::no_label, false, 0};
     for (std::uint32_t i = 0; i < n_; ++i) {
       if (locals_.face(state_[i]).running) {
-        const Step& later = net_.step(worker_, state_[i], Input::tick, 0);
+        const Step& later = net_.step(state_[i], Input::tick, 0);
         set_local(i, later.local, later.print);
       }
       set_inbox(i, net_.aged(worker_, state_[n_ + i], phase_.cut()));
@@ -635,7 +547,7 @@ class Network::Expansion {
     }
     progress_ = true;
     const Phase after = Phase::of(round, following(next), phase_.cut());
-    const Step outcome = net_.step(worker_, state_[next], Input::round, round);
+    const Step outcome = net_.step(state_[next], Input::round, round);
     const Move move = {Move::Kind::round, static_cast<std::uint8_t>(next), Move::no_label, false, round};
     draft();
     set_extra(spent_, after);
@@ -649,7 +561,7 @@ class Network::Expansion {
   void die(std::uint32_t i, const Step& outcome, Phase after) {
     std::uint32_t receivers = 0;
     for (const Parcel posted : outcome.posted()) receivers |= 1u << posted.to();
-    const Step dead = net_.step(worker_, outcome.local, Input::crash, 0);
+    const Step dead = net_.step(outcome.local, Input::crash, 0);
     for (std::uint32_t reached = receivers;; reached = (reached - 1) & receivers) {
       draft();
       set_extra(spent_.with_one_more(Spent::crashes), after);
@@ -709,14 +621,14 @@ class Network::Expansion {
   void crash(std::uint32_t i) {
     draft();
     set_extra(spent_.with_one_more(Spent::crashes), phase_);
-    fall(i, net_.step(worker_, state_[i], Input::crash, 0));
+    fall(i, net_.step(state_[i], Input::crash, 0));
     emit({Move::Kind::crash, static_cast<std::uint8_t>(i), Move::no_label, true, 0}, 0);
   }
   void recover(std::uint32_t i) {
     const Move move = {Move::Kind::recover, static_cast<std::uint8_t>(i), Move::no_label, true, 0};
     draft();
     set_extra(spent_.with_one_more(Spent::recoveries), phase_);
-    if (!follow(i, net_.step(worker_, state_[i], Input::recover, 0), move)) return;
+    if (!follow(i, net_.step(state_[i], Input::recover, 0), move)) return;
     give_notice(i, false);
     if (locals_.tells_of_crashes()) {
       for (std::uint32_t other = 0; other < n_; ++other) {
@@ -737,7 +649,7 @@ class Network::Expansion {
       const Move move = {Move::Kind::tell, static_cast<std::uint8_t>(i), Move::no_label, true, to};
       draft();
       set_extra(spent_.with_one_more(Spent::tells), phase_);
-      if (follow(i, net_.step(worker_, state_[i], Input::tell, to), move)) emit(move, 0);
+      if (follow(i, net_.step(state_[i], Input::tell, to), move)) emit(move, 0);
     }
   }
   void lose(std::uint32_t i) {
@@ -761,7 +673,7 @@ class Network::Expansion {
                          option.letter};
       draft();
       set_extra(spent_.with_one_more(Spent::duplications), phase_);
-      if (follow(i, net_.step(worker_, state_[i], Input::deliver, option.letter), move)) emit(move, 0);
+      if (follow(i, net_.step(state_[i], Input::deliver, option.letter), move)) emit(move, 0);
     }
   }
   void part() {
@@ -784,9 +696,8 @@ class Network::Expansion {
   const Rules& rules_;
   const std::uint32_t n_;
   const Id* state_;
-  std::uint64_t asleep_;
-  std::uint64_t only_;
-  const bool labelled_;
+  Labels labels_;
+  const bool all_;  // not only what was left out before
   Worker& worker_;
   Successors& out_;
   Spent spent_;
@@ -795,27 +706,21 @@ class Network::Expansion {
   std::array<const InboxFacts*, most_nodes> boxes_;
   Fingerprint base_;
   Fingerprint print_ = {};
-  bool drafted_ = false;  // the words are not those of the state
-  std::vector<Id> best_;
-  std::vector<Id> other_;
-  std::uint64_t explored_ = 0;
-  std::uint64_t unheard_ = 0;
   bool progress_ = false;
   Look look_;
 };
 
 Look Network::expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) {
+  if (calm_) return expand_calmly(state, sleep, *workers_[worker], out);
   return Expansion(*this, state, sleep, *workers_[worker], out).run();
 }
 
 std::map<std::string, std::uint64_t> Network::figures() const { return {}; }
 
 std::uint64_t Network::bytes() const {
-  std::uint64_t sum = locals_.bytes() + steps_.bytes() + arena_.bytes() + facts_.bytes() + inboxes_.bytes() +
-                      known_inboxes_.bucket_count() * 21 + known_steps_.bucket_count() * 13;
-  for (const auto& worker : workers_)
-    sum += worker->steps.bytes() + worker->posts.bytes() + worker->judges.bytes() +
-           worker->ages.bucket_count() * 13;
+  std::uint64_t sum = locals_.bytes() + steps_.bytes() + posts_.bytes() + arena_.bytes() + facts_.bytes() +
+                      inboxes_.bytes() + known_inboxes_.bucket_count() * 21;
+  for (const auto& worker : workers_) sum += worker->judges.bytes() + worker->ages.bucket_count() * 13;
   return sum;
 }
 

@@ -7,6 +7,7 @@
 #include "check/arena.hpp"
 #include "check/locals.hpp"
 #include "check/patient_mutex.hpp"
+#include "check/remembered.hpp"
 #include "check/space.hpp"
 #include "check/table.hpp"
 
@@ -65,11 +66,10 @@ class Network final : public Space {
   struct alignas(64) InboxFacts {
     Fingerprint print = {};
     const Option* many = nullptr;
-    Option first[2] = {};
+    Option first[4] = {};
     std::uint32_t count = 0;
-    bool due = false;       // something must have arrived by now
-    bool young = false;     // something may take longer
-    Answers<2> posts = {};  // which inbox it is with one more letter
+    bool due = false;    // something must have arrived by now
+    bool young = false;  // something may take longer
     std::span<const Option> options() const { return {many ? many : first, count}; }
   };
   static_assert(sizeof(InboxFacts) == 64);
@@ -86,16 +86,23 @@ class Network final : public Space {
   };
   // What a process does with an input; likewise.
   struct alignas(64) Step {
+    std::uint64_t key = 0;  // the process and the input
     Fingerprint print = {};
     Id local = 0;
     Id happening = 0;
     std::uint32_t complaint = 0;
     std::uint32_t count = 0;
     const Parcel* many = nullptr;
-    Parcel first[6] = {};
+    Parcel first[4] = {};
     std::span<const Parcel> posted() const { return {many ? many : first, count}; }
   };
   static_assert(sizeof(Step) == 64);
+  // Which inbox another is with one more letter.
+  struct Post {
+    std::uint64_t key = 0;  // the inbox and the letter
+    Fingerprint print = {};
+    Id inbox = 0;
+  };
   struct Known {
     std::uint64_t key = 0;
     Id id = 0;
@@ -103,14 +110,17 @@ class Network final : public Space {
   using Memo = boost::unordered_flat_map<std::uint64_t, std::uint32_t>;
   // What one worker has met, so that it need not ask for the lock again.
   struct Worker {
-    Table<Known> steps;  // of processes that have met many inputs
-    Table<Known> posts;  // of inboxes that have got many letters
     Table<Known> judges;
     Memo ages;
     std::vector<Memo> renames;  // of locals, letters' inboxes, judges, by permutation
     std::vector<Id> state;      // under construction
+    std::vector<Id> best;       // … by other names
+    std::vector<Id> other;
   };
   class Expansion;
+  template <bool labelled>
+  class Calm;
+  static constexpr std::uint32_t most_nodes = 24;
 
   // Budgets, as they are packed into one number.
   struct Spent {
@@ -135,13 +145,22 @@ class Network final : public Space {
     }
   };
 
-  const Step& step(Worker& worker, Id local, const Locals::Facts& self, Input input, std::uint32_t argument);
-  const Step& step(Worker& worker, Id local, Input input, std::uint32_t argument) {
-    return step(worker, local, locals_.facts(local), input, argument);
+  static std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
+  static std::uint64_t step_key(Id local, Input input, std::uint32_t argument) {
+    return pair_key(local + 1, static_cast<std::uint32_t>(input) << 28 | argument);
   }
-  const Step& further_step(Worker& worker, Id local, Input input, std::uint32_t argument);
-  void add_step(const Outcome& outcome);
-  Id post(Worker& worker, Id inbox, const InboxFacts& facts, Id letter);
+  const Step& step(Id local, Input input, std::uint32_t argument) {
+    const Step* const known = steps_.find(step_key(local, input, argument));
+    return known ? *known : new_step(local, input, argument);
+  }
+  const Step& new_step(Id local, Input input, std::uint32_t argument);
+  // The inbox with one more letter.
+  const Post& post(Id inbox, Id letter) {
+    const Post* const known = posts_.find(pair_key(inbox + 1, letter));
+    return known ? *known : new_post(inbox, letter);
+  }
+  const Post& new_post(Id inbox, Id letter);
+  Look expand_calmly(const Id* state, const Sleep& sleep, Worker& worker, Successors& out);
   Id judged(Worker& worker, Id judge, Id happening);
   Id aged(Worker& worker, Id inbox, std::uint32_t cut);
   Id intern(Inbox inbox);
@@ -165,12 +184,13 @@ class Network final : public Space {
   std::uint32_t spent_at_ = 0;  // 0: there is no such number
   std::uint32_t phase_at_ = 0;
   bool labels_fit_ = false;
+  bool calm_ = false;  // nothing goes wrong, and no time passes
   bool invariants_ = false;
   trace::Directions prologue_;
 
   mutable PatientMutex lock_;
-  Segmented<Step> steps_;
-  Memo known_steps_;  // of processes that have met many inputs
+  Remembered<Step> steps_;
+  Remembered<Post> posts_;
   Arena arena_;
   Segmented<InboxFacts> facts_;
   Segmented<Inbox> inboxes_;

@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,15 @@ class PrintSet {
   std::uint64_t bytes() const { return units_.size() * Pages::unit + units_.capacity() * sizeof(std::byte*); }
 
  private:
+  // All at once, and nothing to guess for the processor: where in a line a search ends.
+  static bool one_of_four(const std::uint32_t* numbers, std::uint32_t number) {
+    using Four [[gnu::vector_size(16)]] = std::uint32_t;
+    using Two [[gnu::vector_size(16)]] = std::uint64_t;
+    Four four;
+    std::memcpy(&four, numbers, sizeof four);
+    const auto same = reinterpret_cast<Two>(four == number);
+    return (same[0] | same[1]) != 0;
+  }
   // The fingerprints of a line stand in front.
   struct alignas(64) Plain {
     static constexpr unsigned room = 5;
@@ -48,6 +58,7 @@ class PrintSet {
     std::uint32_t highs[room];
     std::uint32_t count;
     unsigned used() const { return count; }
+    bool may_hold(std::uint32_t high) const { return one_of_four(highs, high) | (highs[4] == high); }
     void add(const Print& print, std::uint32_t) {
       lows[count] = print.low;
       highs[count++] = print.high;
@@ -59,6 +70,7 @@ class PrintSet {
     std::uint64_t lows[room];
     std::uint32_t highs[room];
     std::uint32_t numbers[room];
+    bool may_hold(std::uint32_t high) const { return one_of_four(highs, high); }
     // Nothing to guess for the processor: how full a line is is a matter of chance.
     unsigned used() const {
       unsigned sum = 0;
@@ -94,11 +106,10 @@ class PrintSet {
   std::pair<std::uint32_t, bool> insert(const Print& print, std::uint32_t number) {
     for (std::uint64_t index = home(print.low);;) {
       Line& line = at<Line>(index);
-      // Nothing to guess here either: where in the line a search ends.
-      unsigned same = 0;
-      for (unsigned i = 0; i < Line::room; ++i)
-        same |= static_cast<unsigned>((line.lows[i] == print.low) & (line.highs[i] == print.high)) << i;
-      if (same != 0) return {line.number(static_cast<unsigned>(std::countr_zero(same))), false};
+      if (line.may_hold(print.high)) [[unlikely]] {
+        for (unsigned i = 0; i < Line::room; ++i)
+          if (line.lows[i] == print.low && line.highs[i] == print.high) return {line.number(i), false};
+      }
       if (line.used() < Line::room) {
         line.add(print, number);
         if (++used_ > full_) [[unlikely]]

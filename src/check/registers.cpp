@@ -8,7 +8,6 @@
 namespace conclave::check {
 namespace {
 
-constexpr Id nothing = Answers<1>::none;
 constexpr std::uint32_t most_nodes = 24;
 
 }  // namespace
@@ -47,12 +46,8 @@ Id RegisterSpace::intern(Memory memory) {
 
 Fingerprint RegisterSpace::fingerprint(const Id* state) const {
   Fingerprint sum = facts_[state[n_]].print;
-  const auto plus = [&](const Fingerprint& part) {
-    sum.high += part.high;
-    sum.low += part.low;
-  };
-  plus(programs_.judge_print(state[n_ + 1]));
-  for (std::uint32_t i = 0; i < n_; ++i) plus(programs_.local_print(state[i]));
+  plus(sum, programs_.judge_print(state[n_ + 1]));
+  for (std::uint32_t i = 0; i < n_; ++i) plus(sum, programs_.local_print(state[i]));
   return sum;
 }
 
@@ -67,36 +62,31 @@ std::uint32_t RegisterSpace::holding(const Id* state) const {
   return some;
 }
 
-const RegisterSpace::Step& RegisterSpace::step(Worker& worker, Id local, const Locals::Facts& self,
-                                               Input input, Word value) {
+const RegisterSpace::Step& RegisterSpace::step(Id local, Input input, Word value) {
   ensure(value <= Programs::beginning_of_write, "values can be numbered");
   const auto argument = static_cast<std::uint32_t>(value);
-  const std::uint32_t key = static_cast<std::uint32_t>(input) << 28 | argument;
-  if (const Id known = self.steps.find(key); known != nothing) [[likely]]
-    return steps_[known];
-  const std::uint64_t whole = std::uint64_t{local + 1} << 32 | key;
-  if (const Known* known = worker.steps.find(whole)) return steps_[known->id];
+  const std::uint64_t key =
+      std::uint64_t{local + 1} << 32 | static_cast<std::uint32_t>(input) << 28 | argument;
+  if (const Step* known = steps_.find(key)) [[likely]]
+    return *known;
   const std::lock_guard hold(lock_);
-  if (const Id known = programs_.steps(local).find(key); known != nothing) return steps_[known];
+  if (const Step* known = steps_.find(key)) return *known;
   const Outcome outcome = programs_.apply(local, input, argument);
-  const Id id = steps_.push_back(
-      {programs_.local_print(outcome.local), outcome.local, outcome.happening, outcome.complaint});
-  if (!programs_.steps(local).add(key, id)) worker.steps.insert({whole, id});
-  return steps_[id];
+  return steps_.add(
+      {key, programs_.local_print(outcome.local), outcome.local, outcome.happening, outcome.complaint});
 }
 
 template <class How>
-Id RegisterSpace::changed(Worker& worker, Id memory, std::uint32_t key, How&& how) {
-  if (const Id known = facts_[memory].writes.find(key); known != nothing) [[likely]]
-    return known;
-  const std::uint64_t whole = std::uint64_t{memory + 1} << 32 | key;
-  if (const Known* known = worker.writes.find(whole)) return known->id;
+const RegisterSpace::Change& RegisterSpace::changed(Id memory, std::uint32_t write, How&& how) {
+  const std::uint64_t key = std::uint64_t{memory + 1} << 32 | write;
+  if (const Change* known = changes_.find(key)) [[likely]]
+    return *known;
   const std::lock_guard hold(lock_);
+  if (const Change* known = changes_.find(key)) return *known;
   Memory after = memories_[memory];
   how(after);
   const Id id = intern(std::move(after));
-  if (!facts_[memory].writes.add(key, id)) worker.writes.insert({whole, id});
-  return id;
+  return changes_.add({key, facts_[id].print, id});
 }
 
 // The successors of one state.
@@ -111,15 +101,13 @@ class RegisterSpace::Expansion {
         out_(out),
         memory_(space.facts_[state[space.n_]]),
         base_(memory_.print) {
-    add(base_, programs_.judge_print(state[n_ + 1]));
+    plus(base_, programs_.judge_print(state[n_ + 1]));
     for (std::uint32_t i = 0; i < n_; ++i) {
       selves_[i] = &programs_.facts(state[i]);
       nexts_[i] = &programs_.next(state[i]);
-      add(base_, selves_[i]->print);
-      worker.state[i] = state[i];
+      plus(base_, selves_[i]->print);
     }
-    worker.state[n_] = state[n_];
-    worker.state[n_ + 1] = state[n_ + 1];
+    copy_words(worker.state.data(), state, space.width());
   }
 
   Look run() {
@@ -130,7 +118,7 @@ class RegisterSpace::Expansion {
       const auto node = static_cast<std::uint8_t>(i);
       if (face.wants) {
         look.final = false;
-        emit(i, space_.step(worker_, state_[i], *selves_[i], Input::command, 0), same(),
+        emit(i, space_.step(state_[i], Input::command, 0), nullptr,
              {Move::Kind::command, node, node, !face.presses, 0});
       }
       if (nexts_[i]->waits) continue;
@@ -141,12 +129,10 @@ class RegisterSpace::Expansion {
   }
 
  private:
-  Id same() const { return state_[n_]; }  // registers that nobody has written to
-
   void access(std::uint32_t i) {
     const Programs::Next& next = *nexts_[i];
     switch (next.access.kind) {
-      case Access::Kind::local: return take(i, 0, same());
+      case Access::Kind::local: return take(i, 0, nullptr);
       case Access::Kind::write: return write(i, next);
       case Access::Kind::read: return read(i, next.access.place);
       case Access::Kind::read_via:
@@ -161,13 +147,12 @@ class RegisterSpace::Expansion {
     ensure(access.value < 1u << 20 && access.place < 1u << 10, "writes can be numbered");
     const std::uint32_t key = access.place << 21 | static_cast<std::uint32_t>(access.value) << 1;
     if (safe && !next.writing) {
-      const Id after = space_.changed(worker_, same(), key, [&](Memory& m) { ++m.writers[access.place]; });
+      const Change& after = space_.changed(state_[n_], key, [&](Memory& m) { ++m.writers[access.place]; });
       const auto node = static_cast<std::uint8_t>(i);
-      return emit(i,
-                  space_.step(worker_, state_[i], *selves_[i], Input::access, Programs::beginning_of_write),
-                  after, {Move::Kind::begin, node, node, false, 0});
+      return emit(i, space_.step(state_[i], Input::access, Programs::beginning_of_write), &after,
+                  {Move::Kind::begin, node, node, false, 0});
     }
-    take(i, access.value, space_.changed(worker_, same(), key | 1, [&](Memory& m) {
+    take(i, access.value, &space_.changed(state_[n_], key | 1, [&](Memory& m) {
       m.words[access.place] = access.value;
       if (safe) --m.writers[access.place];
     }));
@@ -176,18 +161,20 @@ class RegisterSpace::Expansion {
   // A read that overlaps a write to a safe register returns anything that the register may ever hold.
   void read(std::uint32_t i, std::uint32_t place) {
     if (space_.kind_ != Registers::safe || memory_.writers[place] == 0)
-      return take(i, memory_.words[place], same());
+      return take(i, memory_.words[place], nullptr);
     const Register& info = programs_.registers()[place];
-    for (Word value = info.least; value <= std::min(info.most, space_.most_); ++value) take(i, value, same());
+    for (Word value = info.least; value <= std::min(info.most, space_.most_); ++value)
+      take(i, value, nullptr);
   }
 
-  void take(std::uint32_t i, Word value, Id after) {
+  void take(std::uint32_t i, Word value, const Change* after) {
     const auto node = static_cast<std::uint8_t>(i);
-    emit(i, space_.step(worker_, state_[i], *selves_[i], Input::access, value), after,
+    emit(i, space_.step(state_[i], Input::access, value), after,
          {Move::Kind::access, node, node, false, static_cast<std::uint32_t>(value)});
   }
 
-  void emit(std::uint32_t i, const Step& step, Id after, const Move& move) {
+  // Without a change nobody has written to the registers.
+  void emit(std::uint32_t i, const Step& step, const Change* after, const Move& move) {
     if (step.complaint != 0) {
       const std::lock_guard hold(space_.lock_);
       return out_.complain(move, programs_.complaint(step.complaint));
@@ -195,9 +182,11 @@ class RegisterSpace::Expansion {
     std::vector<Id>& state = worker_.state;
     Fingerprint print = base_;
     replace(print, selves_[i]->print, step.print);
-    if (after != same()) replace(print, memory_.print, space_.facts_[after].print);
     state[i] = step.local;
-    state[n_] = after;
+    if (after) {
+      replace(print, memory_.print, after->print);
+      state[n_] = after->memory;
+    }
     if (step.happening != 0) judge(step.happening, print);
     out_.add(state.data(), print, move, 0);
     state[i] = state_[i];
@@ -216,13 +205,9 @@ class RegisterSpace::Expansion {
     worker_.state[n_ + 1] = known->id;
   }
 
-  static void add(Fingerprint& sum, const Fingerprint& part) {
-    sum.high += part.high;
-    sum.low += part.low;
-  }
   static void replace(Fingerprint& sum, const Fingerprint& old, const Fingerprint& by) {
-    sum.high += by.high - old.high;
-    sum.low += by.low - old.low;
+    minus(sum, old);
+    plus(sum, by);
   }
 
   RegisterSpace& space_;
@@ -259,10 +244,9 @@ std::map<std::string, std::uint64_t> RegisterSpace::figures() const {
 }
 
 std::uint64_t RegisterSpace::bytes() const {
-  std::uint64_t sum =
-      programs_.bytes() + memories_.bytes() + facts_.bytes() + steps_.bytes() + arena_.bytes();
-  for (const Worker& worker : workers_)
-    sum += worker.steps.bytes() + worker.writes.bytes() + worker.judges.bytes();
+  std::uint64_t sum = programs_.bytes() + memories_.bytes() + facts_.bytes() + steps_.bytes() +
+                      changes_.bytes() + arena_.bytes();
+  for (const Worker& worker : workers_) sum += worker.judges.bytes();
   return sum;
 }
 

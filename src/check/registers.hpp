@@ -7,6 +7,7 @@
 
 #include "check/arena.hpp"
 #include "check/locals.hpp"
+#include "check/remembered.hpp"
 #include "check/space.hpp"
 #include "check/table.hpp"
 #include "core/describe.hpp"
@@ -85,37 +86,40 @@ class RegisterSpace final : public Space {
     std::vector<std::uint8_t> writers = {};  // per register, writes under way; safe registers only
     bool operator==(const Memory&) const = default;
   };
-  // One line of the cache.
-  struct alignas(64) MemoryFacts {
+  // Half a line of the cache.
+  struct alignas(32) MemoryFacts {
     Fingerprint print = {};
     const Word* words = nullptr;
     const std::uint8_t* writers = nullptr;
-    Answers<4> writes = {};  // what it is after a write
   };
-  static_assert(sizeof(MemoryFacts) == 64);
+  static_assert(sizeof(MemoryFacts) == 32);
   // What a program does on reading a value.
   struct Step {
+    std::uint64_t key = 0;  // the program and the value
     Fingerprint print = {};
     Id local = 0;
     Id happening = 0;
     std::uint32_t complaint = 0;
   };
+  // What the registers hold after a write.
+  struct Change {
+    std::uint64_t key = 0;  // the registers and the write
+    Fingerprint print = {};
+    Id memory = 0;
+  };
   struct Known {
     std::uint64_t key = 0;
     Id id = 0;
   };
-  // What does not find room beside what it is about.
   struct Worker {
-    Table<Known> steps;
-    Table<Known> writes;
     Table<Known> judges;
     std::vector<Id> state = {};
   };
 
-  const Step& step(Worker& worker, Id local, const Locals::Facts& self, Input input, Word value);
+  const Step& step(Id local, Input input, Word value);
   // What the registers hold after `change`; remembered under a key.
   template <class How>
-  Id changed(Worker& worker, Id memory, std::uint32_t key, How&& how);
+  const Change& changed(Id memory, std::uint32_t write, How&& how);
   Id intern(Memory memory);
   class Expansion;
 
@@ -126,7 +130,8 @@ class RegisterSpace final : public Space {
   std::mutex lock_;
   Interner<Memory> memories_;
   Segmented<MemoryFacts> facts_;
-  Segmented<Step> steps_;
+  Remembered<Step> steps_;
+  Remembered<Change> changes_;
   Arena arena_;
   std::vector<Worker> workers_;
   Word greatest_ = 0;

@@ -1,10 +1,10 @@
 #include "check/search.hpp"
 
+#include "check/patient_barrier.hpp"
 #include "check/print_set.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <barrier>
 #include <bit>
 #include <chrono>
 #include <exception>
@@ -122,7 +122,7 @@ class Searcher {
   Report run() {
     add_initial();
     std::vector<std::thread> threads;
-    std::barrier barrier(static_cast<std::ptrdiff_t>(hands_.size()));
+    PatientBarrier barrier(static_cast<std::uint32_t>(hands_.size()));
     barrier_ = &barrier;
     for (unsigned worker = 1; worker < hands_.size(); ++worker)
       threads.emplace_back([this, worker] { work(worker); });
@@ -183,7 +183,7 @@ class Searcher {
       hand_.finds[print.high >> (64 - shard_bits)].push_back(
           {print.low, static_cast<std::uint32_t>(print.high), hand_.records.count()});
       std::uint32_t* record = hand_.records.add(search_.stride_);
-      for (std::uint32_t i = 0; i < search_.width_; ++i) record[i] = state[i];
+      copy_words(record, state, search_.width_);
       record += search_.width_;
       if (search_.telling_) {
         *record++ = number_;
@@ -593,7 +593,7 @@ class Searcher {
   std::vector<Shard> shards_;
   std::vector<Hand> hands_;
   std::chrono::steady_clock::time_point started_;
-  std::barrier<>* barrier_ = nullptr;
+  PatientBarrier* barrier_ = nullptr;
   std::mutex failure_lock_;
   std::exception_ptr failure_;
   // The block under way.

@@ -1,6 +1,7 @@
 // A space of states as the search sees it: a state is a few numbers, and has successors.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,17 @@
 #include "core/judge.hpp"
 
 namespace conclave::check {
+
+// The numbers of a state; g++ copies them one by one otherwise.
+inline void copy_words(Id* to, const Id* from, std::uint32_t count) {
+  for (; count >= 4; count -= 4, to += 4, from += 4) std::memcpy(to, from, 4 * sizeof(Id));
+  if (count & 2) {
+    std::memcpy(to, from, 2 * sizeof(Id));
+    to += 2;
+    from += 2;
+  }
+  if (count & 1) *to = *from;
+}
 
 // What leads from one state to the next.
 struct Move {

@@ -1,23 +1,9 @@
-#include "check/answers.hpp"
+#include "check/arena.hpp"
 
 #include <gtest/gtest.h>
 
-#include "check/arena.hpp"
-
 namespace conclave::check {
 namespace {
-
-TEST(Answers, AreFoundUntilThereIsNoRoom) {
-  Answers<2> answers;
-  EXPECT_EQ(answers.find(0), Answers<2>::none);
-  EXPECT_TRUE(answers.add(0, 7));
-  EXPECT_TRUE(answers.add(5, 0));
-  EXPECT_FALSE(answers.add(6, 1));
-  EXPECT_TRUE(answers.add(5, 0)) << "it is there already";
-  EXPECT_EQ(answers.find(0), 7u);
-  EXPECT_EQ(answers.find(5), 0u);
-  EXPECT_EQ(answers.find(6), Answers<2>::none);
-}
 
 TEST(Arena, KeepsArraysOfAllSizes) {
   Arena arena;
