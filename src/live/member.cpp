@@ -441,7 +441,9 @@ Member::Member(boost::asio::io_context& loop, MemberOptions options, Engine engi
   }
 }
 
+// Who listens may be gone before the member is: its end is nobody's news.
 Member::~Member() {
+  told_ = {};
   names_.clear();
   links_.reset();
 }

@@ -317,6 +317,17 @@ TEST(Member, AnElectionFollowsTheLiving) {
   EXPECT_TRUE(village.until([&] { return village.agreed(3); }));
 }
 
+TEST(Member, ItsEndIsNobodysNews) {
+  Engine ring = engine<election::ChangRoberts>("chang-roberts");
+  ring.elects = true;
+  Village village(ring, 2);
+  village.members[{1}]->take_part("king");
+  EXPECT_TRUE(village.until([&] { return village.agreed(2); }));
+  village.leader.clear();
+  village.members.clear();
+  EXPECT_TRUE(village.leader.empty()) << "somebody who was taken down told of the election's end";
+}
+
 TEST(Member, BullyLooksAfterItself) {
   Engine bully = engine<election::Bully>("bully");
   bully.elects = true;
