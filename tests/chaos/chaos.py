@@ -257,7 +257,11 @@ class Replacement(threading.Thread):
         return self.new in members and members[self.new]["votes"] and self.old not in members
 
 
-# ---- faults: each is done to an arena and a victim, and lasts until what it returns is called
+# ---- faults: each is done to an arena and a victim, and lasts until what it returns is called. That says NOT_MET if
+# nobody felt it
+
+NOT_MET = "not met"
+
 
 def kill(arena, victims):
     killed = [i for i in victims if arena.processes[i].poll() is None]
@@ -336,12 +340,16 @@ def fill_disk(arena, victims):
         except OSError:
             pass
 
+    def met():
+        return arena.log(full).count(NO_SPACE) > before
+
     def undo():
         for _ in range(120):  # it lives on what it has until it needs more
-            if arena.processes[full].poll() is not None or arena.log(full).count(NO_SPACE) > before:
+            if arena.processes[full].poll() is not None or met():
                 break
             time.sleep(0.1)
         os.unlink(ballast)
+        return None if met() else NOT_MET
     return undo
 
 
@@ -418,11 +426,13 @@ def torment(arena, plan):
                 arena.settle()  # one after the other: who is replaced cannot be replaced again
             hit = victims(arena, whom, draw)
             say(f"{'and ' if undo else ''}{name}{': ' if hit else ''}{', '.join(map(str, hit))} for {hold:.1f} s")
-            undo.append(act(arena, hit))
-            done[name] = done.get(name, 0) + 1
+            undo.append((name, act(arena, hit)))
             time.sleep(hold / len(chosen))
-        for end in reversed(undo):
-            end()
+        for name, end in reversed(undo):
+            if end() == NOT_MET:
+                say(f"{name}: nobody felt it, so it does not count")
+            else:
+                done[name] = done.get(name, 0) + 1
         arena.settle()
     return done
 
