@@ -136,7 +136,8 @@ std::string describe_json(const T& value) {
   return out;
 }
 
-// The fields in which two states differ, with their new values: {} if they are equal.
+// The fields in which two states differ, with their new values: {} if they are equal. Of a field that is
+// large and knows what changed in it, only that.
 template <class T>
 std::string describe_change(const T& before, const T& after) {
   std::string out = "{";
@@ -147,7 +148,12 @@ std::string describe_change(const T& before, const T& after) {
       if (out.size() > 1) out += ',';
       append_json_text(out, field_names<T>[index]);
       out += ':';
-      walk(sink, new_field);
+      if constexpr (requires { new_field.change_since(old_field); }) {
+        const auto change = new_field.change_since(old_field);
+        walk(sink, change);
+      } else {
+        walk(sink, new_field);
+      }
     };
     (compare(boost::pfr::get<I>(before), boost::pfr::get<I>(after), I), ...);
   }

@@ -138,6 +138,20 @@ struct Log {
     entries.clear();
     base = new_base;
   }
+  // What a trace shows of a longer log: up to `after` it is as it was.
+  struct Change {
+    Position base = {};
+    Index after = {};
+    std::vector<E> entries = {};
+  };
+  Change change_since(const Log& before) const {
+    Index same = base.index;
+    const bool known = before.base.index <= same;
+    while (known && same < last_index() && same < before.last_index() && at(same + 1) == before.at(same + 1))
+      same = same + 1;
+    const auto rest = after(same);
+    return {base, same, {rest.begin(), rest.end()}};
+  }
   void cut_after(Index index) {
     ensure(index >= base.index && index <= last_index(), "the log is cut where it is known");
     entries.resize(index.value - base.index.value);
