@@ -109,11 +109,9 @@ class Cluster : public Members {
         out, index, now, {.kind = trace::Kind::recover},
         [&](trace::Item& item) { item.type = durable ? "durable" : "fresh"; },
         [&](P& node, Out& effects) {
-          if constexpr (Recovers<P>) {
-            if (durable) {
-              node = P::recover(id(index), all_, setup_, *durable, effects);
-              return;
-            }
+          if (durable) {
+            node = returned(index, *durable, effects);
+            return;
           }
           if constexpr (Restarts<P>) {
             node = P::restart(id(index), all_, setup_, effects);
@@ -121,6 +119,13 @@ class Cluster : public Members {
             node = P::start(id(index), all_, setup_, effects);
           }
         });
+  }
+
+  // What a node begins with that comes back, if its disk has this.
+  P returned(std::uint32_t index, const Durable& durable, Out& effects) const {
+    if constexpr (Recovers<P>) return P::recover(id(index), all_, setup_, durable, effects);
+    ensure(false, "only who recovers has a disk");
+    return {};
   }
 
   std::uint64_t begin_round(Out& out, std::uint32_t index, Ticks now, std::uint32_t round) {
@@ -144,6 +149,10 @@ class Cluster : public Members {
 
   std::uint64_t command(Out& out, std::uint32_t index, Ticks now, const Command& command) {
     clients_[index].issue(command);
+    return obey(out, index, now, command);
+  }
+  // A command of somebody who is not the client of the simulator.
+  std::uint64_t obey(Out& out, std::uint32_t index, Ticks now, const Command& command) {
     return step(
         out, index, now, {.kind = trace::Kind::command},
         [&](trace::Item& item) { item = trace::item_of(command); },
@@ -174,10 +183,12 @@ class Cluster : public Members {
         [&](P& node, Out& effects) { node.on_timer(effects, timer); });
   }
 
-  // The disk has what this write and those before it said.
-  std::uint64_t synced(Out& out, std::uint32_t index, Ticks now, const typename WriteOf<P>::type& write) {
+  // The disk has what this write and those before it said, which so many steps made.
+  std::uint64_t synced(Out& out, std::uint32_t index, Ticks now, const typename WriteOf<P>::type& write,
+                       std::uint64_t steps = 1) {
     return step(
-        out, index, now, {.kind = trace::Kind::synced}, [](trace::Item&) {},
+        out, index, now, {.kind = trace::Kind::synced},
+        [&](trace::Item& item) { item.type = trace::steps_on_disk(steps); },
         [&](P& node, Out& effects) {
           if constexpr (HearsOfDisk<P>) node.on_synced(effects, P::mark(write));
         });

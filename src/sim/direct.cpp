@@ -37,7 +37,14 @@ std::string crash(Stage& stage, const trace::Direction& direction) {
 std::string recover(Stage& stage, const trace::Direction& direction) {
   if (direction.type != "durable" && direction.type != "fresh")
     return fmt::format("a node comes back 'durable' or 'fresh', not '{}'", direction.type);
-  return stage.recover(direction.node, direction.type == "durable");
+  return stage.recover(direction.node, direction.type == "durable", direction.content);
+}
+
+// "3 steps", or nothing: one.
+std::string sync(Stage& stage, const trace::Direction& direction) {
+  if (direction.type.empty()) return stage.sync(direction.node, 1);
+  const auto steps = number<std::uint64_t>(direction.type.substr(0, direction.type.find(' ')));
+  return steps ? stage.sync(direction.node, *steps) : no_number("number of steps", direction.type);
 }
 
 std::string access(Stage& stage, const trace::Direction& direction) {
@@ -82,7 +89,7 @@ std::string follow(Stage& stage, const trace::Direction& direction) {
       const auto round = number<std::uint32_t>(direction.type);
       return round ? stage.begin_round(node, *round) : no_number("number of a round", direction.type);
     }
-    case Kind::synced: return stage.sync(node);
+    case Kind::synced: return sync(stage, direction);
     case Kind::crash: return crash(stage, direction);
     case Kind::recover: return recover(stage, direction);
     case Kind::access: return access(stage, direction);

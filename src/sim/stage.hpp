@@ -60,11 +60,17 @@ class Stage {
   // The time of what happens next; until it is told, time only counts steps.
   virtual void set_time(Ticks now) = 0;
   virtual bool is_up(NodeId node) const = 0;
-  // The command as JSON; empty: as its client would put it.
+  // The command as JSON; empty: as its client would put it. What its client would not say may have been said
+  // by another, of which nothing else is known.
   virtual std::string command_exactly(NodeId node, std::string_view type, std::string_view content) = 0;
-  virtual std::string recover(NodeId, bool /* durable */) { return "nobody comes back here"; }
+  // With the state that it begins with, as JSON, if that is known: between real processes it alone tells
+  // which of the last writes had got to the disk.
+  virtual std::string recover(NodeId, bool /* durable */, std::string_view /* state */) {
+    return "nobody comes back here";
+  }
   virtual std::string fire_timer(NodeId, std::string_view /* name */) { return "there are no timers here"; }
-  virtual std::string sync(NodeId) { return "nobody writes anything here"; }
+  // The disk has what that many of the node's steps wrote, the oldest that it had not.
+  virtual std::string sync(NodeId, std::uint64_t /* steps */) { return "nobody writes anything here"; }
   virtual std::string toss(NodeId, unsigned /* face */) { return "nobody tosses coins here"; }
   virtual std::string begin_round(NodeId, std::uint32_t /* round */) { return "there are no rounds here"; }
   virtual std::string deliver_exactly(const Which&) { return no_messages; }

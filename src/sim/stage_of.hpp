@@ -3,6 +3,7 @@
 #include <deque>
 #include <vector>
 
+#include "core/read_json.hpp"
 #include "sim/cluster.hpp"
 #include "sim/stage.hpp"
 
@@ -140,18 +141,19 @@ class StageOf : public Stage {
     const std::uint32_t i = cluster_.index(node);
     if (cluster_.is_server(i)) return "a server has no client";
     const std::optional<Command> command = command_of(i, type, content);
-    if (!command) return "its client would not say " + std::string(type) + std::string(content);
+    if (!command) return obey(i, type, content);
     if (!cluster_.client(i).may(*command)) return "the client is not in a position to " + std::string(type);
     settle(i, cluster_.command(out_, i, now(), *command));
     return {};
   }
 
-  std::string recover(NodeId node, bool durable) override {
+  std::string recover(NodeId node, bool durable, std::string_view state) override {
     if (!is_member(node)) return no_member(node);
     const std::uint32_t i = cluster_.index(node);
     if (!crashed_[i]) return "the node has not crashed";
     if (durable && written_[i].empty()) return "nothing was persisted there";
     crashed_[i] = false;
+    if (durable && !state.empty()) forget_what_was_lost(i, state);
     const std::optional<Durable> found = durable ? std::optional(written_[i].back()) : std::nullopt;
     settle(i, cluster_.recover(out_, i, now(), found));
     return {};
@@ -168,14 +170,16 @@ class StageOf : public Stage {
     return {};
   }
 
-  std::string sync(NodeId node) override {
+  std::string sync(NodeId node, std::uint64_t steps) override {
     if constexpr (HearsOfDisk<P>) {
       if (!is_up(node)) return not_up(node);
       const std::uint32_t i = cluster_.index(node);
-      if (unheard_[i].empty()) return "nothing is on its way to the disk";
-      const auto write = std::move(unheard_[i].front());
-      unheard_[i].pop_front();
-      settle(i, cluster_.synced(out_, i, now(), write));
+      if (steps == 0 || unheard_[i].size() < steps) return "nothing is on its way to the disk";
+      const auto last = unheard_[i].begin() + static_cast<std::ptrdiff_t>(steps) - 1;
+      const Write write = std::move(last->last);
+      unheard_[i].erase(unheard_[i].begin(), last + 1);
+      forget_what_was_kept(i);
+      settle(i, cluster_.synced(out_, i, now(), write, steps));
       return {};
     }
     return "the algorithm does not wait for its disk";
@@ -297,6 +301,10 @@ class StageOf : public Stage {
     typename AppStampOf<P>::type stamp;
     std::uint64_t id;
   };
+  struct Unheard {  // what a step wrote
+    Write last;
+    std::size_t writes;
+  };
   struct Running {
     std::uint32_t node;
     typename P::Timer timer;
@@ -330,6 +338,35 @@ class StageOf : public Stage {
     }
     const auto bare = named<Command>(type);
     return fits(bare) ? bare : std::nullopt;
+  }
+
+  std::string obey(std::uint32_t i, std::string_view type, std::string_view content) {
+    std::optional<Command> command = named<Command>(type);
+    const bool readable =
+        command && std::visit([&](auto& which) { return read_json(content, which); }, *command);
+    if (!readable) return "its client would not say " + std::string(type) + std::string(content);
+    settle(i, cluster_.obey(out_, i, now(), *command));
+    return {};
+  }
+
+  // Of its writes the last may never have got to the disk; which it found there, its state shows.
+  void forget_what_was_lost(std::uint32_t i, std::string_view state) {
+    auto& written = written_[i];
+    Effects<P> unseen;
+    for (std::size_t left = written.size(); left > 0; --left) {
+      if (describe_json(cluster_.returned(i, written[left - 1], unseen)) != state) continue;
+      written.erase(written.begin() + static_cast<std::ptrdiff_t>(left), written.end());
+      return;
+    }
+  }
+
+  // What the disk has is not lost any more, so nobody comes back with less.
+  void forget_what_was_kept(std::uint32_t i) {
+    std::size_t kept = 1;
+    for (const Unheard& unheard : unheard_[i]) kept += unheard.writes;
+    auto& written = written_[i];
+    if (written.size() > kept)
+      written.erase(written.begin(), written.end() - static_cast<std::ptrdiff_t>(kept));
   }
 
   // By hand, time only orders.
@@ -389,7 +426,8 @@ class StageOf : public Stage {
     // Who directs the stage decides how coins fall; what one of them leads to is tossed before the next.
     coins_[i].insert(coins_[i].begin(), out_.choices.begin(), out_.choices.end());
     if constexpr (!std::same_as<Durable, NoDurable>) {
-      if (!syncs_at_once_ && !out_.writes.empty()) unheard_[i].push_back(out_.writes.back());
+      if (!syncs_at_once_ && !out_.writes.empty())
+        unheard_[i].push_back({out_.writes.back(), out_.writes.size()});
       for (auto& written : out_.writes) write(i, std::move(written));
     }
     std::vector<Flight> bounced;
@@ -453,7 +491,7 @@ class StageOf : public Stage {
   Cluster<P> cluster_;
   std::vector<bool> crashed_;
   bool syncs_at_once_ = true;
-  std::vector<std::deque<Write>> unheard_;     // per node: what its disk has not told it yet
+  std::vector<std::deque<Unheard>> unheard_;   // per node: what its disk has not told it yet
   std::vector<std::vector<Durable>> written_;  // per node: what it persisted, the oldest first
   std::vector<std::vector<unsigned>> coins_;   // per node: the faces of the coins it asked for
   std::vector<Flight> flights_;                // in the order of sending

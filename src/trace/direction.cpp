@@ -62,6 +62,7 @@ std::string direct(const Step& step, const Post& post, Direction& direction) {
                .message = step.message.value_or(0)};
   switch (step.kind) {
     case Kind::command: direction.content = step.input.content; return {};
+    case Kind::recover: direction.content = step.changed; return {};
     case Kind::deliver:
     case Kind::bounce: direction.content = step.input.content; [[fallthrough]];
     case Kind::hear: return step.from ? "" : "does not say whose message it is";

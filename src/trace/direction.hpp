@@ -16,7 +16,8 @@ struct Direction {
                              // tell: the receiver
   std::string type = {};     // of the command, message or timer; the round; the face of the coin; durable or
                              // fresh, of a recovery; of an access, the register's kind of step
-  std::string content = {};  // of the message, as JSON, to tell it from others of its type; empty: the oldest
+  std::string content = {};  // of the message, as JSON, to tell it from others of its type; empty: the
+                             // oldest; of a recovery, the state
   NodeSet group = {};        // partition: one side
   std::uint64_t at = 0;  // in units of the bound on delays, where there is one; else the number of the step
   // Where they are known, because the run happened before.

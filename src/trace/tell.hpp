@@ -2,6 +2,7 @@
 // and what changed. Worlds differ in how they number messages, and in nothing else that a trace shows.
 #pragma once
 #include <algorithm>
+#include <string>
 
 #include "core/alternative.hpp"
 #include "core/effects.hpp"
@@ -47,6 +48,11 @@ void tell_effects(Step& step, const Effects<P>& out, bool with_contents, Number&
   }
   for (const auto& event : out.events) step.events.push_back(item_of(event));
   step.notes.assign(out.notes.begin(), out.notes.end());
+}
+
+// The input of a step `synced`: the disk has what so many steps wrote; of one nothing is said.
+inline std::string steps_on_disk(std::uint64_t steps) {
+  return steps == 1 ? std::string() : std::to_string(steps) + " steps";
 }
 
 // The fields that changed; of a process that begins, all of them.
