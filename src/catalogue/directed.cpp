@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "core/ensure.hpp"
 #include "sim/direct.hpp"
+#include "trace/parse_json.hpp"
 #include "trace/tee.hpp"
 
 namespace conclave::catalogue {
@@ -65,12 +67,20 @@ void judge_only_what_happened(const Entry& entry, const sim::Options& options, J
   find_failure(entry, options, judged);
 }
 
+// The parameters of an algorithm that carries them in its state.
+std::string setup_in(const trace::Run& run) {
+  if (run.steps.empty() || run.steps.front().kind != trace::Kind::start) return {};
+  const auto state = trace::parse_json<nlohmann::ordered_json>(run.steps.front().changed);
+  return state.is_object() && state.contains("setup") ? state["setup"].dump() : std::string();
+}
+
 Directed run(const Entry& entry, const sim::Options& options, const Setting& given,
              const trace::Directions& directions, trace::Observer* also, const trace::Run* shown) {
   ensure(entry.stage != nullptr, "only what has a stage can be directed");
   Directed directed;
   Setting setting = given;
   setting.seed = options.seed;
+  if (shown) setting.shown = setup_in(*shown);
   const std::string world = shown ? shown->header.world : checked;
   std::optional<trace::Repetition> repetition;
   if (shown) repetition.emplace(shown->steps);

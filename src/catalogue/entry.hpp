@@ -48,6 +48,7 @@ struct Setting {
   std::optional<NodeId> coordinator = {};              // elected before the run
   std::map<std::string, std::string> parameters = {};  // by name, where they differ from the usual
   std::uint64_t seed = 1;                              // for parameters that are drawn
+  std::string shown = {};                              // all of them, as JSON, as a trace shows them
 };
 
 // What a user may set beside the number of nodes: `conclave sim NAME --set f=2`.

@@ -2,6 +2,7 @@
 // parameters, so that broken twins are set up as the algorithm is.
 #pragma once
 #include "catalogue/entry.hpp"
+#include "core/read_json.hpp"
 #include "sim/random.hpp"
 
 namespace conclave::catalogue {
@@ -13,6 +14,7 @@ enum class Extras : std::uint8_t { drawn, none, all };
 
 template <class Setup>
 Setup raft_setup(const Setting& setting) {
+  if (Setup shown; !setting.shown.empty() && read_json(setting.shown, shown)) return shown;
   const Entry& entry = *find("raft");
   std::uint64_t drawn = 0;
   const auto one_of = [&](std::initializer_list<std::uint64_t> usual) {
