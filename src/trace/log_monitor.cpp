@@ -24,10 +24,20 @@ std::string_view state_in(std::string_view content) {
 
 }  // namespace
 
+// Between real processes ticks are microseconds of somebody's clock, disks take what they take, and a run is
+// over when its processes are stopped: nothing is demanded of time, and who waits in the end waits for
+// nothing.
+void LogMonitor::begin(const Header& header) {
+  if (header.world != "live") return;
+  second_act_.progress_within = {};
+  is_cut_off_ = true;
+}
+
 void LogMonitor::see(const Step& step) {
   await_progress(step.at);
   if (step.kind == Kind::command && step.input.type == "Propose") propose(step);
-  if (step.kind == Kind::command && step.input.type == "Read") asked_at_[*step.node] = summary_.length;
+  if (step.kind == Kind::command && step.input.type == "Read")
+    asked_at_[*step.node][number_field(step.input.content, "serial").value_or(0)] = summary_.length;
   if (step.kind == Kind::command && step.input.type == "Capture")
     captured_[*step.node] = readers_[*step.node].last;
   if (step.kind == Kind::command && step.input.type == "Compact")
@@ -46,7 +56,7 @@ void LogMonitor::see(const Step& step) {
   for (const Item& event : step.events) {
     if (event.type == "Committed") commit(step, event);
     if (event.type == "Leading") lead(step, number_field(event.content, "term").value_or(0));
-    if (event.type == "Readable") read(step, number_field(event.content, "index").value_or(0));
+    if (event.type == "Readable") read(step, event);
     if (event.type == "Restored") restore(step, event);
     if (event.type == "Taken") take(*step.node, number_field(event.content, "serial").value_or(0));
   }
@@ -104,16 +114,18 @@ void LogMonitor::commit(const Step& step, const Item& committed) {
   waiting.erase(found);
 }
 
-void LogMonitor::read(const Step& step, std::uint64_t index) {
+void LogMonitor::read(const Step& step, const Item& readable) {
   ++summary_.reads;
-  const auto found = asked_at_.find(*step.node);
-  if (found == asked_at_.end()) return;
-  index = std::min(index, readers_[*step.node].last);
+  auto& asked = asked_at_[*step.node];
+  const auto found = asked.find(number_field(readable.content, "serial").value_or(0));
+  if (found == asked.end()) return;
+  const std::uint64_t index =
+      std::min(number_field(readable.content, "index").value_or(0), readers_[*step.node].last);
   if (index < found->second)
     violate(fresh_reads_, step.number,
             fmt::format("p{} reads at place {}, and somebody had place {} before it asked", step.node->value,
                         index, found->second));
-  asked_at_.erase(found);
+  asked.erase(found);
 }
 
 // Commands of its own that a snapshot holds are answered with it.
@@ -174,7 +186,7 @@ void LogMonitor::place(const Step& step, std::uint64_t index, const std::optiona
 
 void LogMonitor::end(const End&) {
   std::erase_if(pending_, [](const auto& of_node) { return of_node.second.empty(); });
-  if (pending_.empty()) return;
+  if (pending_.empty() || is_cut_off_) return;
   const auto& [node, waiting] = *pending_.begin();
   const Pending& first = waiting.begin()->second;
   violate(termination_, first.step,

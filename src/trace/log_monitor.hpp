@@ -48,6 +48,7 @@ class LogMonitor : public Monitor {
   LogMonitor() = default;
   explicit LogMonitor(SecondAct second_act) : second_act_(second_act) {}
 
+  void begin(const Header& header) override;
   void see(const Step& step) override;
   void end(const End& end) override;
   bool wants_vectors() const override { return false; }
@@ -88,20 +89,21 @@ class LogMonitor : public Monitor {
   void commit(const Step& step, const Item& committed);
   void keep_order(const Step& step, std::uint64_t index);
   void place(const Step& step, std::uint64_t index, const std::optional<Command>& command);
-  void read(const Step& step, std::uint64_t index);
+  void read(const Step& step, const Item& readable);
   void take(NodeId node, std::uint64_t serial);
   void restore(const Step& step, const Item& restored);
   void keep_state(const Step& step, std::uint64_t index, std::string_view state);
 
-  std::map<Command, std::uint64_t> proposed_;                   // with the place that it has, 0 before
-  std::map<NodeId, std::map<std::uint64_t, Pending>> pending_;  // by serial number
-  std::map<NodeId, std::uint64_t> asked_at_;                    // how long the log was when it asked
+  std::map<Command, std::uint64_t> proposed_;                          // with the place that it has, 0 before
+  std::map<NodeId, std::map<std::uint64_t, Pending>> pending_;         // by serial number
+  std::map<NodeId, std::map<std::uint64_t, std::uint64_t>> asked_at_;  // by serial: how long the log was then
   std::map<NodeId, Reader> readers_;
   std::map<std::uint64_t, Place> log_;
   std::map<NodeId, std::uint64_t> captured_;     // the place at which each saves its state
   std::map<std::uint64_t, std::string> states_;  // by place, as they were saved or got
   std::map<std::uint64_t, NodeId> leaders_;      // by term
   SecondAct second_act_;
+  bool is_cut_off_ = false;             // the run has an end because somebody stopped it
   std::optional<Ticks> waiting_since_;  // in the second act
   Summary summary_;
   Verdict agreement_{"agreement"}, integrity_{"integrity"}, order_{"order"}, termination_{"termination"},

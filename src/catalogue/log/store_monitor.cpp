@@ -38,7 +38,7 @@ void StoreMonitor::see(const trace::Step& step) {
   if (step.kind == trace::Kind::crash) node = {};
   for (const trace::Item& event : step.events) {
     if (event.type == "Committed") commit(step, node, event);
-    if (event.type == "Readable") read(step, node);
+    if (event.type == "Readable") read(step, node, number(event, "serial"));
     if (event.type == "Restored") node.store = store_at(number(event, "index"));
     if (event.type == "Taken") take(step, node, number(event, "serial"));
   }
@@ -58,7 +58,7 @@ void StoreMonitor::propose(const trace::Step& step, Node& node) {
 }
 
 void StoreMonitor::ask(const trace::Step& step, Node& node) {
-  node.reading = history_.size();
+  node.reading[number(step.input, "serial")] = history_.size();
   history_.push_back({.process = step.node->value,
                       .key = name_of(reads_++ % keys),
                       .kind = linear::Kind::get,
@@ -95,10 +95,11 @@ void StoreMonitor::take(const trace::Step& step, Node& node, std::uint64_t seria
   }
 }
 
-void StoreMonitor::read(const trace::Step& step, Node& node) {
-  if (!node.reading) return;
-  linear::Operation& operation = history_[*node.reading];
-  node.reading.reset();
+void StoreMonitor::read(const trace::Step& step, Node& node, std::uint64_t serial) {
+  const auto reading = node.reading.find(serial);
+  if (reading == node.reading.end()) return;
+  linear::Operation& operation = history_[reading->second];
+  node.reading.erase(reading);
   if (!node.store) return;
   operation.returned = told_in(step);
   for (std::size_t key = 0; key < keys; ++key) {

@@ -54,14 +54,14 @@ class StoreMonitor : public trace::Monitor {
   struct Node {
     std::optional<Store> store = Store{};               // none: nobody has announced what led to it
     std::map<std::uint64_t, std::size_t> waiting = {};  // by serial number: which operation
-    std::optional<std::size_t> reading = {};
+    std::map<std::uint64_t, std::size_t> reading = {};
   };
 
   void propose(const trace::Step& step, Node& node);
   void ask(const trace::Step& step, Node& node);
   void commit(const trace::Step& step, Node& node, const trace::Item& committed);
   void take(const trace::Step& step, Node& node, std::uint64_t serial);
-  void read(const trace::Step& step, Node& node);
+  void read(const trace::Step& step, Node& node, std::uint64_t serial);
   std::optional<Store> store_at(std::uint64_t index) const;
 
   trace::LogMonitor log_;
