@@ -26,9 +26,19 @@ constexpr std::int64_t most_entries = 1'000'000;
 constexpr std::int64_t most_seconds = 3600;
 constexpr std::uint32_t register_entries = 500;  // per process: an entry takes a microsecond or so
 constexpr std::uint32_t usual_processes = 3;
-// Time-outs of elections, in ticks of a millisecond: processes share processors with whoever else is there.
-constexpr std::array<std::pair<const char*, const char*>, 2> patient_bounds = {
-    {{"T_t", "100"}, {"hop", "100"}}};
+// What is set unless the user says otherwise. Time-outs of elections are in ticks of a millisecond: processes
+// share processors with whoever else is there. And what a simulated Raft draws from its seed is not left to
+// chance here.
+struct Usual {
+  std::string_view family;
+  std::string_view name;
+  std::string_view value;
+};
+constexpr std::array<Usual, 5> usual_settings = {{{"election", "T_t", "100"},
+                                                  {"election", "hop", "100"},
+                                                  {"log", "patience", "300"},
+                                                  {"log", "batch", "64"},
+                                                  {"log", "extras", "1"}}};
 
 struct Flags {
   std::string name;
@@ -105,7 +115,8 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
                   .variant = flags.variant,
                   .members = entry.members(options.nodes),
                   .seed = flags.seed};
-  for (const auto& [name, value] : patient_bounds) {
+  for (const auto& [family, name, value] : usual_settings) {
+    if (family != entry.family) continue;
     if (std::ranges::find(entry.parameters, name, &catalogue::Parameter::name) != entry.parameters.end())
       plan.set.insert(plan.set.begin(), fmt::format("{}={}", name, value));
   }
@@ -124,6 +135,7 @@ std::expected<Plan, std::string> make_plan(const Flags& flags) {
 // What the processes of a run leave behind.
 struct Workshop : TemporaryFolder {
   std::string part(NodeId node) const { return file(fmt::format("p{}.jsonl", node.value)); }
+  std::string data(NodeId node) const { return file(fmt::format("p{}.data", node.value)); }
   std::string said(NodeId node) const { return file(fmt::format("p{}.said", node.value)); }
 };
 
@@ -137,7 +149,8 @@ std::vector<std::string> arguments_of(const Plan& plan, NodeId node, const std::
                                         "--seed",       std::to_string(plan.setting.seed),
                                         "--patience",   std::to_string(plan.seconds),
                                         "--part",       workshop.part(node),
-                                        "--shared",     workshop.file("registers")};
+                                        "--shared",     workshop.file("registers"),
+                                        "--data",       workshop.data(node)};
   for (const std::string& assignment : plan.set) arguments.insert(arguments.end(), {"--set", assignment});
   if (plan.killed == node)
     arguments.insert(arguments.end(), {"--dies-after", std::to_string(plan.killed_after)});
@@ -365,6 +378,7 @@ struct ProcessFlags {
   std::vector<std::uint16_t> ports = {};
   std::string part = {};
   std::string shared = {};
+  std::string data = {};
   std::optional<std::uint32_t> dies_after = {};
   bool others_die = false;
 };
@@ -378,7 +392,8 @@ int play(const ProcessFlags& flags) {
                            .dies_after = flags.dies_after,
                            .others_die = flags.others_die,
                            .patience = std::chrono::seconds(flags.common.patience.value_or(1)),
-                           .shared = flags.shared};
+                           .shared = flags.shared,
+                           .data = flags.data};
   catalogue::Setting setting = {
       .protocol = flags.common.name, .variant = flags.common.variant, .seed = flags.common.seed};
   // A server has the least id and is none of the clients.
@@ -413,6 +428,7 @@ void add_process(CLI::App& app, Action& action) {
   verb->add_option("--set", flags->common.set)->allow_extra_args(false);
   verb->add_option("--part", flags->part)->required();
   verb->add_option("--shared", flags->shared);
+  verb->add_option("--data", flags->data);
   verb->add_option("--dies-after", flags->dies_after);
   verb->add_flag("--others-die", flags->others_die);
   verb->callback([flags, &action] { action = [flags] { return play(*flags); }; });

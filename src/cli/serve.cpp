@@ -117,7 +117,8 @@ std::expected<ClientUrls, std::string> client_urls(const ServePlan& plan) {
 std::string unknown_to_raft(const ServePlan& plan) {
   if (!plan.variant.empty()) return "raft has no variants";
   if (!plan.set.empty()) return "raft has no parameters to set";
-  if (!plan.trace.empty()) return "raft writes no trace";
+  if (!plan.trace.empty() && plan.join)
+    return "a trace tells of those who were members at the beginning: who joins writes none";
   if (plan.forget_after > 0) return "raft forgets no names: there is no --forget-after";
   return {};
 }
@@ -130,6 +131,7 @@ cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions lin
   options.links.limits.message_bytes = 8u << 20;
   options.links.limits.queue_bytes = 32u << 20;
   options.join = plan.join;
+  options.trace = plan.trace;
   options.data = plan.data;
   if (options.data.empty())
     options.data = plan.members.empty() && plan.discover.empty()

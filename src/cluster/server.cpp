@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "cluster/identity.hpp"
+#include "live/part_file.hpp"
 #include "live/replica.hpp"
 #include "protocols/raft/raft.hpp"
 
@@ -92,6 +93,12 @@ class RaftServer final : public Server {
     raft::Raft::Setup setup = setup_of(options);
     // Who joins has no vote until the log says so.
     if (joins_) setup.voters = members.size() > 1 ? members.without(self_) : NodeSet{NodeId{0}};
+    Replica::Ports ports = {
+        .send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
+        .event =
+            [this](const log::Spec::Event& event) { visit_in_place(event, [&](const auto& e) { tell(e); }); },
+        .failed = [this](const storage::Failure& why) { fail(why.text); }};
+    if (!options.trace.empty()) ports.trace = trace_to(options.trace, members);
     auto replica = Replica::open(loop,
                                  {.self = self_,
                                   .members = members,
@@ -99,13 +106,7 @@ class RaftServer final : public Server {
                                   .stamp = stamp_of(options.links.group, self_),
                                   .seed = first_serial(),
                                   .flusher = {.spin = options.spin}},
-                                 setup,
-                                 {.send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
-                                  .event =
-                                      [this](const log::Spec::Event& event) {
-                                        visit_in_place(event, [&](const auto& e) { tell(e); });
-                                      },
-                                  .failed = [this](const storage::Failure& why) { fail(why.text); }});
+                                 setup, std::move(ports));
     if (!replica) return Error(replica.error().text);
     replica_ = std::move(*replica);
     if (!unreadable_.empty()) return Error(unreadable_);
@@ -174,6 +175,20 @@ class RaftServer final : public Server {
                   if (led) ask_again_at(Clock::now() + brief_election);
                 },
             .turned_away = [this](NodeId peer, const live::Refusal& why) { turned_away(peer, why); }};
+  }
+
+  // Its part is that of one who was there from the beginning, whoever else the members are by now.
+  decltype(Replica::Ports::trace) trace_to(const std::string& file, const NodeSet& members) {
+    part_ = std::make_unique<live::PartFile>(file);
+    trace::Header header = {.protocol = "raft", .variant = "canonical", .world = "live", .nodes = members};
+    return [this, header](bool comes_back) { return part_->open(header, self_, comes_back); };
+  }
+  void look_after_trace() {
+    if (!part_ || trace_ended_ || part_->whole()) return;
+    trace_ended_ = true;
+    log_(live::LogLevel::error,
+         fmt::format("event=trace-ended file={} why={}", live::in_quotes(part_->path()),
+                     live::in_quotes("cannot be written any more")));
   }
 
   // An election that comes to nothing is tried again.
@@ -272,6 +287,8 @@ class RaftServer final : public Server {
   std::uint64_t before_ = 0;  // greater serials are of this run
   std::uint64_t serial_ = 0;
   std::uint64_t reads_ = 0;
+  std::unique_ptr<live::PartFile> part_;  // of the trace
+  bool trace_ended_ = false;              // its disk is full, say
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<live::Links> links_;
 };
@@ -426,6 +443,7 @@ void RaftServer::look() {
     transfers_ = 0;
   }
   introduce_ourselves();
+  look_after_trace();
   looking_.expires_after(look_every);
   looking_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
     if (!error && !alive.expired()) look();

@@ -36,6 +36,7 @@ struct ServerOptions {
   std::chrono::milliseconds handicap{0};    // and this much longer, if others had better lead
   std::uint64_t most_entries = 4096;        // in one message
   std::uint64_t keep_entries = 10'000;      // before a snapshot, for those who are a little behind
+  std::string trace = {};                   // a file for its part of the trace; empty: none
   std::chrono::nanoseconds spin{0};         // for which the flushing thread looks for work before it sleeps
 };
 

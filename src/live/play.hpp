@@ -23,6 +23,7 @@ struct Casting {
   bool others_die = false;                       // somebody else does
   std::chrono::milliseconds patience = std::chrono::seconds(20);
   std::string shared = {};  // of programs over shared registers: the file that all map
+  std::string data = {};    // of algorithms with a disk: the directory
 };
 
 struct Played {

@@ -8,12 +8,16 @@
 //
 // While one flush of the disk runs, the writes of all further steps gather for the next. Everything happens
 // on the thread that runs the loop, but the flushing.
+//
+// A server that is traced writes every step down before anything comes of it, and its messages end with a
+// stamp; nobody else's do.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <deque>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,6 +25,7 @@
 #include "core/protocol.hpp"
 #include "core/visit.hpp"
 #include "live/frames.hpp"
+#include "live/scribe.hpp"
 #include "live/timers.hpp"
 #include "storage/flusher.hpp"
 #include "storage/segmented_log.hpp"
@@ -65,6 +70,8 @@ class Replica {
     std::function<void(NodeId to, ByteView message)> send;
     std::function<void(const Event&)> event;              // may give commands
     std::function<void(const storage::Failure&)> failed;  // the disk; nothing is sent after it
+    // Of who is traced: where its part goes. Asked once; whoever finds its directory there comes back.
+    std::function<std::expected<Page, std::string>(bool comes_back)> trace = {};
   };
 
   // Reads what the disk has, and begins. Events may be told before it returns.
@@ -86,21 +93,37 @@ class Replica {
   std::uint64_t data() const { return directory_->id(); }  // which directory this is
 
   void command(const Command& command) {
-    step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); });
+    step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); },
+         [&](auto& act) { scribe_->command(node_, out_, command, act); });
   }
   // A timer ends before its time, whether it is set or not.
   void expire(const typename P::Timer& timer) {
-    step([&] { node_.on_timer(out_, timer); });
+    step([&] { node_.on_timer(out_, timer); },
+         [&](auto& act) { scribe_->fire(node_, out_, timer, causes_[timer], act); });
   }
   // False if the bytes are no message of this protocol.
   bool deliver(NodeId from, ByteView bytes) {
     if (dead_) return true;
     Decoder decoder(numbers_of(bytes));
     walk(decoder, received_);
-    if (!decoder.failed()) decoder.finish();
     if (decoder.failed()) return false;
-    step([&] { visit_in_place(received_, [&](const auto& which) { node_.on_message(out_, from, which); }); });
+    std::optional<Stamp> stamp;
+    if (!decoder.rest().empty()) {
+      walk(decoder, stamp.emplace());
+      if (!decoder.failed()) decoder.finish();
+      if (decoder.failed()) return false;
+    }
+    step([&] { visit_in_place(received_, [&](const auto& which) { node_.on_message(out_, from, which); }); },
+         [&](auto& act) {
+           if (stamp && !scribe_->wrong_with(from, *stamp).empty()) stamp.reset();
+           scribe_->deliver(node_, out_, from, received_, stamp, act);
+         });
     return true;
+  }
+  // Nothing more is written of it.
+  void end_trace(std::string broken = {}) {
+    if (scribe_) scribe_->end(false, std::move(broken));
+    scribe_.reset();
   }
 
   const storage::Latencies& disk() const { return flusher_->latencies(); }
@@ -111,6 +134,7 @@ class Replica {
   struct Unsynced {
     std::uint64_t number;  // of the flush that it waits for
     Mark mark;
+    std::uint64_t steps = 0;  // that wrote
   };
   struct Waiting {
     std::uint64_t number;
@@ -122,9 +146,7 @@ class Replica {
       : loop_(loop),
         ports_(std::move(ports)),
         timers_(
-            loop, options.seed,
-            [this](const typename P::Timer& timer) { step([&] { node_.on_timer(out_, timer); }); },
-            options.tick) {}
+            loop, options.seed, [this](const typename P::Timer& timer) { expire(timer); }, options.tick) {}
 
   std::expected<void, storage::Failure> begin(const ReplicaOptions& options, const typename P::Setup& setup) {
     auto directory = storage::Directory::open(options.data, {.stamp = options.stamp});
@@ -146,12 +168,27 @@ class Replica {
     if (durable) {
       if (auto read = read_bulk(*durable); !read) return read;
     }
+    const bool comes_back = !directory_->is_new();
+    if (auto traced = begin_trace(options.self, comes_back); !traced) return traced;
     flusher_ = std::make_unique<storage::Flusher>(std::move(*log), options.flusher, flusher_events());
-    step([&] {
-      node_ = durable ? P::recover(options.self, options.members, setup, *durable, out_)
-                      : P::start(options.self, options.members, setup, out_);
-      renew_preamble();
-    });
+    step(
+        [&] {
+          node_ = durable ? P::recover(options.self, options.members, setup, *durable, out_)
+                          : P::start(options.self, options.members, setup, out_);
+          renew_preamble();
+        },
+        [&](auto& act) {
+          if (comes_back) return scribe_->recover(node_, out_, durable.has_value(), act);
+          scribe_->start(node_, out_, act);
+        });
+    return {};
+  }
+
+  std::expected<void, storage::Failure> begin_trace(NodeId self, bool comes_back) {
+    if (!ports_.trace) return {};
+    auto page = ports_.trace(comes_back);
+    if (!page) return std::unexpected(storage::Failure{storage::FailureKind::io, page.error()});
+    scribe_.emplace(std::move(*page), self);
     return {};
   }
 
@@ -166,11 +203,16 @@ class Replica {
   }
 
   // What a step asks for is carried out before the next one begins. Events may give commands: those wait.
-  template <class Act>
-  void step(Act&& act) {
+  // `tell` takes the step as well, and writes it down.
+  template <class Act, class Tell>
+  void step(Act&& act, Tell&& tell) {
     if (dead_) return;
-    out_.clear();
-    act();
+    if (scribe_) [[unlikely]] {
+      tell(act);
+    } else {
+      out_.clear();
+      act();
+    }
     settle();
     while (!busy_ && !told_.empty()) {
       busy_ = true;
@@ -184,13 +226,15 @@ class Replica {
   }
 
   void settle() {
+    std::size_t nth = 0;
     for (const auto& send : out_.early) {
-      encode_into(send.message);
+      encode_into(send.message, nth++);
       ports_.send(send.to, bytes_of(bytes_));
     }
     for (Write& write : out_.writes) persist(write);
+    if (!out_.writes.empty() && !dead_) ++unsynced_.back().steps;
     for (const auto& send : out_.sends) {
-      encode_into(send.message);
+      encode_into(send.message, nth++);
       if (durable_ == submitted_ && !appended_) {
         ports_.send(send.to, bytes_of(bytes_));
       } else {
@@ -199,7 +243,10 @@ class Replica {
     }
     if (!out_.more) return;
     for (const auto timer : out_.disarmed) timers_.disarm(timer);
-    for (const auto& arm : out_.armed) timers_.arm(arm.timer, arm.after);
+    for (const auto& arm : out_.armed) {
+      timers_.arm(arm.timer, arm.after);
+      if (scribe_) causes_[arm.timer] = scribe_->last_step();
+    }
     for (Event& event : out_.events) told_.push_back(std::move(event));
   }
 
@@ -247,11 +294,14 @@ class Replica {
       waiting_.pop_front();
     }
     std::optional<Mark> last;
+    std::uint64_t steps = 0;
     while (!unsynced_.empty() && unsynced_.front().number <= number) {
       last = unsynced_.front().mark;
+      steps += unsynced_.front().steps;
       unsynced_.pop_front();
     }
-    if (last) step([&] { node_.on_synced(out_, *last); });
+    if (!last) return;
+    step([&] { node_.on_synced(out_, *last); }, [&](auto& act) { scribe_->synced(node_, out_, steps, act); });
   }
 
   // A snapshot that this server made itself is there already.
@@ -283,9 +333,10 @@ class Replica {
     ports_.failed(why);
   }
 
-  void encode_into(const Message& message) {
+  void encode_into(const Message& message, std::size_t nth) {
     bytes_.clear();
     encode(message, bytes_);
+    if (scribe_) encode(scribe_->stamp(nth), bytes_);
   }
 
   boost::asio::io_context& loop_;
@@ -307,6 +358,8 @@ class Replica {
   std::uint64_t flushes_ = 0;
   std::deque<Waiting> waiting_;
   std::deque<Unsynced> unsynced_;
+  std::optional<Scribe<P>> scribe_;                    // while somebody reads along
+  std::map<typename P::Timer, std::uint64_t> causes_;  // then, the steps that armed the timers
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<storage::Flusher> flusher_;  // the last to be made, the first to go
 };

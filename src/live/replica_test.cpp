@@ -4,7 +4,11 @@
 
 #include <filesystem>
 
+#include "live/part_file.hpp"
 #include "protocols/raft/raft.hpp"
+#include "sim/direct.hpp"
+#include "sim/stage_of.hpp"
+#include "trace/merge.hpp"
 
 namespace conclave::live {
 namespace {
@@ -17,7 +21,8 @@ using log::Propose;
 // Servers in one process, with disks of their own and links that lose what is sent to who is down.
 class Cluster {
  public:
-  explicit Cluster(std::uint32_t count) : members_(NodeSet::range({1}, count)) {
+  explicit Cluster(std::uint32_t count, bool traced = false)
+      : members_(NodeSet::range({1}, count)), traced_(traced) {
     std::string name = (std::filesystem::temp_directory_path() / "replica-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     for (NodeId node : members_) start(node);
@@ -28,15 +33,32 @@ class Cluster {
   }
 
   void start(NodeId node) {
-    Raft::Setup setup = {.heartbeat_ticks = 40, .patience_ticks = 200};
-    setup.keep_entries = 2;
+    Server::Ports ports = {.send = [this, node](NodeId to, ByteView bytes) { post(node, to, bytes); },
+                           .event = [this, node](const log::Spec::Event& event) { see(node, event); },
+                           .failed = [](const storage::Failure& why) { FAIL() << why.text; }};
+    if (traced_) {
+      parts_[node] = std::make_unique<PartFile>(part(node));
+      ports.trace = [this, node](bool comes_back) {
+        return parts_[node]->open({.protocol = "raft", .world = "live", .nodes = members_}, node, comes_back);
+      };
+    }
     auto opened = Server::open(
-        loop, {.self = node, .members = members_, .data = folder_ + "/" + std::to_string(node.value)}, setup,
-        {.send = [this, node](NodeId to, ByteView bytes) { post(node, to, bytes); },
-         .event = [this, node](const log::Spec::Event& event) { see(node, event); },
-         .failed = [](const storage::Failure& why) { FAIL() << why.text; }});
+        loop, {.self = node, .members = members_, .data = folder_ + "/" + std::to_string(node.value)},
+        setup(), std::move(ports));
     ASSERT_TRUE(opened) << opened.error().text;
     servers_[node] = std::move(*opened);
+  }
+  static Raft::Setup setup() { return {.heartbeat_ticks = 40, .patience_ticks = 200, .keep_entries = 2}; }
+  std::string part(NodeId node) const { return folder_ + "/" + std::to_string(node.value) + ".jsonl"; }
+  std::expected<trace::Merged, std::string> merged() const {
+    std::vector<trace::Part> parts;
+    for (NodeId node : members_) {
+      std::ifstream file(part(node), std::ios::binary);
+      auto read = trace::read_parts(file, part(node));
+      if (!read) return std::unexpected(read.error());
+      std::ranges::move(*read, std::back_inserter(parts));
+    }
+    return trace::merge(parts);
   }
   // As by kill -9, but for what the disk was given already.
   void stop(NodeId node) {
@@ -94,7 +116,9 @@ class Cluster {
   }
 
   NodeSet members_;
+  bool traced_;
   std::string folder_;
+  std::map<NodeId, std::unique_ptr<PartFile>> parts_;
   std::map<NodeId, std::unique_ptr<Server>> servers_;
 };
 
@@ -171,6 +195,62 @@ TEST(Replica, ASnapshotReplacesTheLogOnDiskAndGoesToWhoMissedTooMuch) {
   EXPECT_EQ(cluster.server(away).node().snapshot->state.size(), 100'000u);
   cluster.propose(leader, 31);
   EXPECT_TRUE(cluster.comes_true([&] { return cluster.has_all(away, leader, 31); }));
+}
+
+// What servers write of themselves is one run, deaths and disks and all, and the simulator takes every step
+// of it.
+TEST(Replica, ATracedClusterIsRepeatedByTheSimulatorToTheLastState) {
+  Cluster cluster(3, true);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  const NodeId leader = *cluster.leader();
+  const NodeId other = {leader.value % 3 + 1};
+  const NodeId third = {other.value % 3 + 1};
+  for (std::uint64_t serial = 1; serial <= 10; ++serial) {
+    cluster.propose(leader, serial);
+    cluster.propose(other, serial);
+  }
+  cluster.server(other).command(log::Read{1});
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all(other, leader, 10); }));
+  cluster.server(leader).command(log::Capture{});
+  cluster.server(leader).command(log::Compact{Payload(Bytes(100, 7))});
+  cluster.stop(leader);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  cluster.propose(third, 1);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all(other, third, 1); }));
+  cluster.start(leader);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all(leader, third, 1); }));
+
+  const auto merged = cluster.merged();
+  ASSERT_TRUE(merged) << merged.error();
+  const trace::Run& run = merged->run;
+  for (const trace::Kind kind : {trace::Kind::crash, trace::Kind::recover, trace::Kind::synced,
+                                 trace::Kind::timer, trace::Kind::command})
+    EXPECT_NE(std::ranges::find(run.steps, kind, &trace::Step::kind), run.steps.end())
+        << enumerator_name(kind);
+  const auto directions = trace::directions_of(run.steps);
+  ASSERT_TRUE(directions) << directions.error();
+  trace::Repetition repetition(run.steps);
+  sim::StageOf<Raft> stage(run.header.nodes, Cluster::setup(), &repetition);
+  const sim::Followed followed = sim::run_directions(stage, *directions, &repetition);
+  EXPECT_EQ(followed.problem, "");
+  EXPECT_EQ(followed.broken, "");
+  EXPECT_EQ(followed.directions, directions->size());
+}
+
+TEST(Replica, MessagesOfWhoIsTracedAreReadByWhoIsNot) {
+  Cluster cluster(2, true);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  const Raft::Message message = Raft::PreVoteReply{};
+  Bytes bytes = encode(message);
+  EXPECT_TRUE(cluster.server({1}).deliver({2}, bytes_of(bytes))) << "nobody has to trace";
+  encode(Stamp{}, bytes);
+  EXPECT_TRUE(cluster.server({1}).deliver({2}, bytes_of(bytes)))
+      << "a stamp that cannot be right is left out";
+  bytes.push_back(0);
+  EXPECT_FALSE(cluster.server({1}).deliver({2}, bytes_of(bytes)));
+  Cluster untraced(1);
+  bytes.pop_back();
+  EXPECT_TRUE(untraced.server({1}).deliver({2}, bytes_of(bytes)));
 }
 
 }  // namespace

@@ -30,12 +30,29 @@ Ticks unix_time() {
 }
 
 Notebook::Notebook(trace::Header header, NodeId self, trace::Observer& observer, Now now)
-    : all_(header.nodes), self_(self), observer_(observer), now_(now) {
+    : Notebook(Page{.header = std::move(header), .reader = &observer}, self, now) {}
+
+Notebook::Notebook(Page page, NodeId self, Now now)
+    : all_(page.header.nodes), self_(self), observer_(*page.reader), now_(now) {
   ensure(all_.contains(self), "who writes of a run takes part in it");
   place_bits_ = static_cast<unsigned>(std::bit_width(std::uint64_t{all_.size()} - 1));
   place_ = place_of(self);
-  header.node = self;
-  observer_.begin(header);
+  page.header.node = self;
+  if (page.bookmark) {
+    go_on(*page.bookmark);
+  } else {
+    observer_.begin(page.header);
+  }
+}
+
+// Nobody knows when it died; it may have been right after what it did last.
+void Notebook::go_on(const Bookmark& bookmark) {
+  step_ = bookmark.last;
+  sent_ = bookmark.message >> place_bits_;
+  clock_ = {step_.lamport, step_.vector};
+  begin_step({.kind = trace::Kind::crash});
+  step_.at = bookmark.last.at;
+  show_step();
 }
 
 std::uint64_t Notebook::place_of(NodeId node) const {

@@ -36,6 +36,19 @@ std::string run_name(std::string_view name, std::uint64_t epoch);
 // Microseconds since 1970.
 Ticks unix_time();
 
+// How far the part had come of a process that died. Whoever takes its place goes on from there.
+struct Bookmark {
+  trace::Step last = {};
+  std::uint64_t message = 0;  // the greatest number that it gave to one
+};
+
+// Where a process writes its part, and from where on.
+struct Page {
+  trace::Header header = {};
+  trace::Observer* reader = nullptr;
+  std::optional<Bookmark> bookmark = {};
+};
+
 // Whatever the protocol: clocks, numbers, and who reads along.
 class Notebook {
  public:
@@ -44,6 +57,8 @@ class Notebook {
   // Shows the header. `header.nodes` are all processes of the run; `header.run` is its name where several
   // runs share a file, as "printer@3".
   Notebook(trace::Header header, NodeId self, trace::Observer& observer, Now now = unix_time);
+  // Or, of a part that is there already, that its process crashed; the next step is how it comes back.
+  Notebook(Page page, NodeId self, Now now = unix_time);
   Notebook(const Notebook&) = delete;
   Notebook& operator=(const Notebook&) = delete;
 
@@ -77,6 +92,7 @@ class Notebook {
   trace::Step step_ = {};
 
  private:
+  void go_on(const Bookmark& bookmark);
   std::uint64_t place_of(NodeId node) const;
 
   NodeSet all_;
@@ -104,6 +120,16 @@ class Scribe : public Notebook {
   template <class Handler>
   void command(P& node, Out& out, const typename P::Spec::Command& command, Handler&& handler) {
     step(node, out, {.kind = trace::Kind::command, .what = trace::item_of(command)}, handler);
+  }
+  // With what its disk has, or without anything.
+  template <class Handler>
+  void recover(P& node, Out& out, bool durable, Handler&& handler) {
+    step(node, out, {.kind = trace::Kind::recover, .what = {durable ? "durable" : "fresh", {}}}, handler);
+  }
+  // The disk has what so many of its steps wrote, the oldest that it had not.
+  template <class Handler>
+  void synced(P& node, Out& out, std::uint64_t steps, Handler&& handler) {
+    step(node, out, {.kind = trace::Kind::synced, .what = {trace::steps_on_disk(steps), {}}}, handler);
   }
   // Without a stamp if the sender does not trace.
   template <class Handler>

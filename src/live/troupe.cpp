@@ -280,6 +280,7 @@ void Troupe::send(NodeId to, const Bytes& message) {
 
 void Troupe::arm(std::uint32_t timer, TickRange after) { inside_->timers.arm(timer, after); }
 void Troupe::disarm(std::uint32_t timer) { inside_->timers.disarm(timer); }
+boost::asio::io_context& Troupe::loop() { return inside_->loop; }
 void Troupe::give_up(std::string why) { inside_->give_up(std::move(why)); }
 
 }  // namespace conclave::live

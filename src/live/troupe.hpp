@@ -5,6 +5,7 @@
 // that is up finds out: it asks all others twice what they have sent and received, and if twice the same
 // comes back and adds up, it was so in between (Mattern's four counters, link by link).
 #pragma once
+#include <boost/asio/io_context.hpp>
 #include <memory>
 
 #include "live/frames.hpp"
@@ -37,6 +38,7 @@ class Troupe {
   void send(NodeId to, const Bytes& message);
   void arm(std::uint32_t timer, TickRange after);
   void disarm(std::uint32_t timer);
+  boost::asio::io_context& loop();
   // The run cannot go on.
   void give_up(std::string why);
 

@@ -173,7 +173,8 @@ chmod 644 "$work/key"
 refuses "chmod 600" serve --key-file "$work/key"
 refuses "needs --listen" serve --discover shop
 refuses "cannot write" serve --engine central-server --trace "$work/none/trace"
-refuses "raft writes no trace" serve --trace "$work/trace"
+refuses "cannot write" serve --data "$work/data" --trace "$work/none/trace"
+refuses "who joins writes none" serve --join --trace "$work/trace"
 refuses "is no lock" bench live --engines bully
 
 # Histories.

@@ -369,6 +369,45 @@ def failover():
     return ", ".join(f"{fault} {row['all_ms']['worst']:.0f} ms" for fault, row in rows.items())
 
 
+def traced():
+    """What the members wrote of a run whose leader is killed and comes back is judged, drawn, and repeated in the simulator
+    to the last state."""
+    cluster = Cluster(3)
+    for i in cluster.everyone:
+        cluster.own_flags[i] += ["--trace", f"{cluster.folder}/{i}.jsonl"]
+    with cluster:
+        writer = Writer(cluster)
+        try:
+            wait_until(lambda: len(writer.acknowledged) > 20, 30, "some writes")
+            victim = cluster.leader()
+            cluster.kill(victim)
+            before = len(writer.acknowledged)
+            wait_until(lambda: len(writer.acknowledged) > before + 20, 30, "writes without the victim")
+            cluster.start(victim)
+            wait_until(lambda: cluster.up(victim), 30, "the victim's return")
+        finally:
+            writer.stop()
+        kept(cluster, writer)
+        for process in cluster.processes.values():
+            process.terminate()
+        for process in cluster.processes.values():
+            process.wait(timeout=20)
+        merged, again = f"{cluster.folder}/merged.jsonl", f"{cluster.folder}/again.jsonl"
+        for command in (["trace", "merge", *(f"{cluster.folder}/{i}.jsonl" for i in cluster.everyone), "-o", merged],
+                        ["trace", merged, "--svg", f"{cluster.folder}/picture.svg"],
+                        ["sim", "raft", "--script", merged, "--trace", again]):
+            run = subprocess.run([CONCLAVE, *command], capture_output=True, text=True, timeout=120)
+            assert run.returncode == 0, f"{' '.join(command)}: {run.stdout}{run.stderr}"
+        with open(merged) as one, open(again) as other:
+            steps = [json.loads(line) for line in one]
+            assert steps == [json.loads(line) for line in other], "the replay is another trace"
+        kinds = [(step.get("kind"), step.get("node")) for step in steps]
+        for kind in ("crash", "recover", "synced", "timer", "deliver"):
+            assert (kind, victim) in kinds, f"no {kind} of member {victim}"
+        assert sum(event["type"] == "Leading" for step in steps for event in step.get("events", ())) >= 2
+        return f"{len(steps)} steps, {len(writer.acknowledged)} writes, repeated"
+
+
 def resident(process):
     """MiB that a process has in memory."""
     with open(f"/proc/{process.pid}/status") as status:
@@ -438,6 +477,7 @@ TESTS = {
     "contention": contention,
     "lock held through leaders": lock_held_through_leaders,
     "failover": failover,
+    "traced": traced,
     "slow follower": slow_follower,
     "waiter gone": waiter_gone,
 }

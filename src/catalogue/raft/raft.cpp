@@ -4,6 +4,7 @@
 #include "catalogue/bind_check.hpp"
 #include "catalogue/log/rows.hpp"
 #include "catalogue/log/store_monitor.hpp"
+#include "catalogue/raft/play.hpp"
 #include "catalogue/raft/setup.hpp"
 #include "protocols/log/judge.hpp"
 #include "trace/log_monitor.hpp"
@@ -109,6 +110,7 @@ Entry raft() {
       .usual = usual,
       .measure = measure};
   bind<raft::Raft, raft_setup<raft::Raft::Setup>>(entry);
+  entry.play = play_raft;
   bind_check<raft::Raft, log::Judge, raft_setup<raft::Raft::Setup>>(entry);
   entry.checkable.insert(entry.checkable.end(), {"log matching", "leader completeness"});
   entry.usual_check = [](check::Options& o, Setting& setting) {
