@@ -12,8 +12,14 @@ class PatientBarrier {
   explicit PatientBarrier(std::uint32_t workers) : workers_(workers), missing_(workers) {}
 
   void arrive_and_wait() {
+    arrive_and_wait([] {});
+  }
+  // Whoever comes last does this alone, before anybody goes on.
+  template <class Task>
+  void arrive_and_wait(Task&& alone) {
     const std::uint32_t round = round_.load(std::memory_order_relaxed);
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      alone();
       missing_.store(workers_, std::memory_order_relaxed);
       round_.store(round + 1, std::memory_order_release);
       return round_.notify_all();

@@ -30,5 +30,23 @@ TEST(PatientBarrier, HoldsEverybodyUntilAllAreThere) {
   }
 }
 
+TEST(PatientBarrier, TheLastDoesSomethingAlone) {
+  PatientBarrier barrier(3);
+  int sum = 0;  // not atomic: nobody else is there to see it
+  std::atomic<bool> early = false;
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < 3; ++worker) {
+    threads.emplace_back([&] {
+      for (int round = 1; round <= 500; ++round) {
+        barrier.arrive_and_wait([&] { ++sum; });
+        early = early || sum != round;
+        barrier.arrive_and_wait();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_FALSE(early);
+}
+
 }  // namespace
 }  // namespace conclave::check

@@ -225,16 +225,16 @@ class Searcher {
 
   void work(unsigned worker) {
     for (;;) {
-      if (worker == 0) plan_block();
-      barrier_->arrive_and_wait();
+      barrier_->arrive_and_wait([this] {
+        guard([this] { finish_block(); });
+        plan_block();
+      });
       if (over_) return;
       guard([&] { expand_share(worker); });
       barrier_->arrive_and_wait();
       guard([&] { sort_out(worker); });
       barrier_->arrive_and_wait();
       guard([&] { collect(hands_[worker]); });
-      barrier_->arrive_and_wait();
-      if (worker == 0) guard([&] { finish_block(); });
     }
   }
   template <class Task>
@@ -435,6 +435,7 @@ class Searcher {
   }
 
   void finish_block() {
+    if (block_states_ == 0) return;  // nobody has begun
     states_ = 0;
     std::uint64_t bytes = pages_.bytes();
     for (const Shard& shard : shards_) {
