@@ -4,12 +4,16 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 namespace conclave::check {
 
 class PatientBarrier {
  public:
-  explicit PatientBarrier(std::uint32_t workers) : workers_(workers), missing_(workers) {}
+  explicit PatientBarrier(std::uint32_t workers)
+      : workers_(workers),
+        most_looks_(workers <= std::thread::hardware_concurrency() ? 5000 : 0),
+        missing_(workers) {}
 
   void arrive_and_wait() {
     arrive_and_wait([] {});
@@ -24,7 +28,7 @@ class PatientBarrier {
       round_.store(round + 1, std::memory_order_release);
       return round_.notify_all();
     }
-    for (int looks = 0; looks < most_looks; ++looks) {
+    for (int looks = 0; looks < most_looks_; ++looks) {
       if (round_.load(std::memory_order_acquire) != round) return;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
@@ -34,8 +38,9 @@ class PatientBarrier {
   }
 
  private:
-  static constexpr int most_looks = 5000;  // a tenth to a quarter of a millisecond
   const std::uint32_t workers_;
+  // A tenth to a quarter of a millisecond; of no use where those who are waited for need the processor.
+  const int most_looks_;
   alignas(64) std::atomic<std::uint32_t> missing_;
   alignas(64) std::atomic<std::uint32_t> round_ = 0;
 };
