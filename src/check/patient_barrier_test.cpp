@@ -17,7 +17,7 @@ TEST(PatientBarrier, HoldsEverybodyUntilAllAreThere) {
     std::vector<std::thread> threads;
     for (std::uint32_t worker = 0; worker < workers; ++worker) {
       threads.emplace_back([&, worker] {
-        for (int round = 1; round <= 500; ++round) {
+        for (int round = 1; round <= 100; ++round) {
           rounds[worker] = round;
           barrier.arrive_and_wait();
           for (const auto& other : rounds) ahead = ahead || other < round;
@@ -37,7 +37,7 @@ TEST(PatientBarrier, TheLastDoesSomethingAlone) {
   std::vector<std::thread> threads;
   for (int worker = 0; worker < 3; ++worker) {
     threads.emplace_back([&] {
-      for (int round = 1; round <= 500; ++round) {
+      for (int round = 1; round <= 100; ++round) {
         barrier.arrive_and_wait([&] { ++sum; });
         early = early || sum != round;
         barrier.arrive_and_wait();
