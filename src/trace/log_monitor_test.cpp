@@ -31,6 +31,16 @@ class Story {
     step(kind, node);
     tell();
   }
+  void ask(std::uint32_t node, std::uint64_t serial) {
+    step(Kind::command, node).input = {"Read", fmt::format("{{\"serial\":{}}}", serial)};
+    tell();
+  }
+  void answer(std::uint32_t node, std::uint64_t serial, std::uint64_t index) {
+    step(Kind::deliver, node)
+        .events.push_back({"Readable", fmt::format("{{\"serial\":{},\"index\":{}}}", serial, index)});
+    tell();
+  }
+  void begin(const std::string& world) { monitor_.begin({.world = world}); }
   void lead(std::uint32_t node, std::uint64_t term = 1) {
     step(Kind::deliver, node).events.push_back({"Leading", fmt::format("{{\"term\":{}}}", term)});
     step_.sends.push_back({{1}, 1, {"Heartbeat", {}}});
@@ -165,6 +175,27 @@ TEST(LogMonitor, OnceTheFaultsAreOverTheLogGrowsInTime) {
   idle.propose(1, 1);
   idle.commit(1, 1, 1, 1);
   EXPECT_TRUE(idle.holds("termination"));
+}
+
+TEST(LogMonitor, JudgesEachReadByItsOwnQuestion) {
+  Story story;
+  story.ask(1, 1);
+  story.propose(2, 1);
+  story.commit(2, 1, 2, 1);
+  story.ask(1, 2);
+  story.answer(1, 1, 0);
+  EXPECT_TRUE(story.holds("fresh reads")) << "the first was asked before there was anything";
+  story.answer(1, 2, 0);
+  EXPECT_FALSE(story.holds("fresh reads"));
+}
+
+TEST(LogMonitor, DemandsNothingOfTimeBetweenRealProcesses) {
+  for (const std::string world : {"sim", "live"}) {
+    Story story;
+    story.begin(world);
+    story.propose(1, 1);
+    EXPECT_EQ(story.holds("termination"), world == "live") << "it was stopped, and not at its end";
+  }
 }
 
 }  // namespace

@@ -155,5 +155,22 @@ TEST(RaftLog, AnotherLogThatDiffersWhereOursBeginsAgreesOnlyBefore) {
   EXPECT_EQ(log.latest_within({{3}, {3}}).index, Index{3});
 }
 
+TEST(RaftLog, SaysWhatChangedInItAndNoMore) {
+  const auto before = log_of({1, 1, 2});
+  const auto change = [&](const Log<Plain>& log) {
+    const auto [base, after, entries] = log.change_since(before);
+    EXPECT_EQ(base, log.base);
+    return std::pair(after.value, entries);
+  };
+  EXPECT_EQ(change(log_of({1, 1, 2, 3})), std::pair(3ul, entries_of({3})));
+  EXPECT_EQ(change(log_of({1, 1, 3, 3})), std::pair(2ul, entries_of({3, 3})));
+  EXPECT_EQ(change(log_of({1})), std::pair(1ul, entries_of({})));
+  auto compacted = before;
+  compacted.compact({2});
+  compacted.append({{4}});
+  EXPECT_EQ(change(compacted), std::pair(3ul, entries_of({4})));
+  EXPECT_EQ(change({.base = {{5}, {9}}, .entries = entries_of({5})}), std::pair(9ul, entries_of({5})));
+}
+
 }  // namespace
 }  // namespace conclave::raft
