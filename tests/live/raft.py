@@ -2,6 +2,7 @@
 
    raft.py CONCLAVE CONTENDER [WORD …]     WORDs choose tests by name
 """
+import http.client
 import json
 import os
 import signal
@@ -243,7 +244,7 @@ class Writer(threading.Thread):
                 code, _ = post(at, "/v3/kv/put", {"key": encoded(f"n/{number:06}"), "value": encoded(str(number))})
                 if code == 200:
                     self.acknowledged.append(number)
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 pass  # that member is down; nobody knows whether the key is there
 
     def stop(self):
