@@ -334,10 +334,10 @@ def cable_pulled(engine):
 
 # ---- disks, clocks, strangers
 
-def full_disk():
+def full_disk(engine):
     """Traces that no longer fit are given up, and said to be; nothing else is."""
     root_or_skip()
-    group = Group("ricart-agrawala", 3)
+    group = Group(engine, 3)
     disk = f"{group.folder}/disk"
     os.mkdir(disk)
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, text=True)
@@ -345,7 +345,8 @@ def full_disk():
         raise Skipped(f"no tmpfs here: {mounted.stderr.strip()}")
     try:
         for i in group.everyone:
-            group.own_flags[i] = ["--trace", f"{disk}/{i}.jsonl"]
+            data = ["--data", f"{group.folder}/data{i}"] if engine == "raft" else []
+            group.own_flags[i] = ["--trace", f"{disk}/{i}.jsonl", *data]
         with group:
             assert group.finish(group.contend(100)) == {1: 100, 2: 100, 3: 100}
             room = os.statvfs(disk)
@@ -441,7 +442,8 @@ for engine in ("token-ring", "central-token", "central-server"):
 for engine in ("ricart-agrawala", "central-server", "token-ring", "carvalho-roucairol"):
     TESTS[f"kills/{engine}"] = lambda engine=engine: kills(engine, *((20, 15) if LONG else (4, 14)))
 TESTS["cable-pulled"] = lambda: cable_pulled("ricart-agrawala")
-TESTS["full-disk"] = full_disk
+for engine in ("ricart-agrawala", "raft"):
+    TESTS[f"full-disk/{engine}"] = lambda engine=engine: full_disk(engine)
 for engine in ("ricart-agrawala", "token-ring"):
     TESTS[f"clock-set-back/{engine}"] = lambda engine=engine: clock_set_back(engine)
 TESTS["strangers"] = strangers
