@@ -288,19 +288,23 @@ struct Raft {
     if (configuration.is_quorum(asking->granted)) stand_for_election(out);
   }
 
-  // Nobody hears of it before our disk has it, and the log that we ask with: who restarted in the same term
-  // with less than that could be elected by votes that were given to what it has forgotten.
+  // The others' disks write while ours does. Who crashes before its own has the term may stand in it again,
+  // with less of a log than it asked with: a vote says which log it was given to, and counts for no other.
   void stand_for_election(Out& out) {
     ballot = {.term = next_term(), .voted_for = self};
     save_ballot(out);
     role = Candidate{};
     wait_for_leader(out);
-    for (NodeId peer : other_voters()) out.send(peer, RequestVote{ballot.term, log.last()});
+    for (NodeId peer : other_voters()) out.send_at_once(peer, RequestVote{ballot.term, log.last()});
   }
+  // Our own is among them as soon as our disk has it, and nobody leads before that, whoever else would do:
+  // who led in a term that its disk forgot could lead in it again, and put other entries where the first ones
+  // are.
   void count_vote(Out& out, NodeId voter) {
     auto& votes = std::get<Candidate>(role).votes;
     votes.insert(voter);
-    if (configuration.is_quorum(votes)) lead(out);
+    const bool on_disk = votes.contains(self);
+    if (on_disk && configuration.is_quorum(votes)) lead(out);
   }
 
   void on_message(Out& out, NodeId from, const RequestVote& theirs) {
@@ -319,6 +323,7 @@ struct Raft {
     auto* const candidate = std::get_if<Candidate>(&role);
     if (!candidate || theirs.term != ballot.term) return out.note("vote in an earlier election");
     if (!theirs.granted) return out.note("somebody else has the vote, or our log lacks something");
+    if (theirs.last != log.last()) return out.note("a vote for a log that we have lost");
     count_vote(out, from);
   }
 

@@ -55,9 +55,10 @@ struct Node {
     }
     return {};
   }
+  void elect(std::uint32_t voter) { hear(voter, VoteReply{node.ballot.term, true, node.log.last()}); }
   void become_leader(std::uint32_t voter) {
     fire(P::Timer::election);
-    hear(voter, VoteReply{node.ballot.term, true});
+    elect(voter);
   }
   void matched(std::uint32_t from, std::uint64_t index) {
     hear(from, AppendReply{.term = node.ballot.term, .matched = Index{index}});
@@ -248,15 +249,15 @@ TEST(Raft, NoVoteForACandidateWhoseLogLacksSomething_5_4_1) {
   two.hear(3, RequestVote{{3}, at(1, 5)});
   EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{3}, false}}));
   two.hear(1, RequestVote{{4}, at(2, 1)});
-  EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{4}, true}}));
+  EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{4}, true, at(2, 1)}}));
 }
 
 TEST(Raft, AnEntryOfAnEarlierTermIsCommittedOnlyWithOneOfThisTerm_5_4_2) {
   Node one(1, 5);
   one.hear(2, P::Append{.term = {2}, .entries = {entry(1), entry(2, command(1))}});
   one.fire(P::Timer::election);
-  one.hear(2, VoteReply{{3}, true});
-  one.hear(3, VoteReply{{3}, true});
+  one.elect(2);
+  one.elect(3);
   ASSERT_TRUE(one.node.leads());
   one.matched(2, 2);
   one.matched(3, 2);
@@ -452,6 +453,38 @@ TEST(RaftDisk, AServerAloneCommitsOnlyWhatItsDiskHas) {
   EXPECT_EQ(node.committed, Index{1});
 }
 
+TEST(RaftDisk, ACandidateAsksWhileItsDiskWritesAndLeadsWhenItHasItsVote) {
+  Node one(1);
+  one.node.on_timer(one.out, P::Timer::election);
+  EXPECT_EQ(one.out.early.size(), 2u);
+  EXPECT_TRUE(one.out.sends.empty());
+  for (const std::uint32_t voter : {2, 3}) one.node.on_message(one.out, {voter}, VoteReply{{1}, true});
+  EXPECT_FALSE(one.node.leads()) << "a majority without it is not enough";
+  one.node.on_synced(one.out, P::mark(one.out.writes.back()));
+  EXPECT_TRUE(one.node.leads());
+}
+
+TEST(RaftDisk, AVoteForALogThatACrashHasShortenedDoesNotCount) {
+  P::Out out;
+  const P::Durable durable = {.ballot = {.term = {1}}, .log = {.entries = {entry(1)}}};
+  P node = P::recover({1}, NodeSet::range({1}, 3), {.pre_vote = false}, durable, out);
+  node.on_timer(out, P::Timer::election);  // as before the crash, when there were two entries
+  node.on_synced(out, P::mark(out.writes.back()));
+  node.on_message(out, {2}, VoteReply{{2}, true, at(1, 2)});
+  EXPECT_FALSE(node.leads());
+  node.on_message(out, {3}, VoteReply{{2}, true, at(1, 1)});
+  EXPECT_TRUE(node.leads());
+}
+
+TEST(RaftDisk, WhoAsksAgainInATermIsJudgedByTheLogThatItHasNow) {
+  Node two(2);
+  two.hear(3, P::Append{.term = {1}, .entries = {entry(1), entry(1)}});
+  two.hear(1, RequestVote{{2}, at(1, 2)});
+  EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{2}, true, at(1, 2)}}));
+  two.hear(1, RequestVote{{2}, at(1, 1)});
+  EXPECT_EQ(two.sent<VoteReply>(), (std::vector<VoteReply>{{{2}, false}}));
+}
+
 TEST(RaftDisk, WhatAnEarlierTermWroteSaysNothingOfThisOne) {
   P::Out out;
   P node = P::start({1}, {{1}}, {}, out);
@@ -636,9 +669,9 @@ TEST(RaftMembers, WhoAloneHasTheEntryThatTakesItsVoteStandsOnceMore_4_2_2) {
            P::Append{.term = {1}, .entries = {{{1}, {}, joint}, {{1}, {}, joint.final()}}, .committed = {1}});
   one.fire(P::Timer::election);
   EXPECT_EQ(one.sent<RequestVote>().size(), 2u);
-  one.hear(2, VoteReply{{2}, true});
+  one.elect(2);
   EXPECT_FALSE(one.node.leads()) << "its own vote does not count";
-  one.hear(3, VoteReply{{2}, true});
+  one.elect(3);
   EXPECT_TRUE(one.node.leads());
 }
 

@@ -18,6 +18,7 @@ struct RequestVote {
 struct VoteReply {
   Term term = {};
   bool granted = false;
+  Position last = {};  // of the log that the vote was given to
   bool operator==(const VoteReply&) const = default;
 };
 
@@ -42,8 +43,9 @@ struct Ballot {
     const bool current = request.term == term;
     const bool free = !voted_for || voted_for == candidate;
     const bool granted = current && free && request.last >= ours;
-    if (granted) voted_for = candidate;
-    return {term, granted};
+    if (!granted) return {term, false};
+    voted_for = candidate;
+    return {term, true, request.last};
   }
 };
 
