@@ -48,10 +48,6 @@ class Acknowledged {
     const std::lock_guard lock(mutex_);
     times_[client].push_back(Clock::now());
   }
-  void forget() {
-    const std::lock_guard lock(mutex_);
-    for (auto& times : times_) times.clear();
-  }
   bool all_since(Time since) const {
     const std::lock_guard lock(mutex_);
     return std::ranges::all_of(times_,
@@ -167,18 +163,22 @@ double milliseconds(Clock::duration time) { return microseconds(time) / 1e3; }
 
 class Trials {
  public:
-  Trials(LocalGroup& group, Fault fault) : group_(group), fault_(fault), writers_(endpoints_of(group)) {}
+  Trials(LocalGroup& group, Fault fault) : group_(group), fault_(fault) {}
 
+  // With clients of its own: those of the last trial may all have ended up with one member, and all of them
+  // would wait in vain for the member that is silent by now, whoever leads.
   std::expected<Gaps, std::string> next() {
-    Acknowledged& acknowledged = writers_.acknowledged;
+    const Writers writers(endpoints_of(group_));
+    const Acknowledged& acknowledged = writers.acknowledged;
     const auto leader = wait_for_leader();
     if (!leader) return Error(leader.error());
-    acknowledged.forget();
-    if (const auto steady = wait_for_writes(Clock::now(), 300ms); !steady) return Error(steady.error());
+    if (const auto steady = wait_for_writes(acknowledged, Clock::now(), 300ms); !steady)
+      return Error(steady.error());
 
     const Time hit = Clock::now();
     fault_ == Fault::kill ? group_.kill(*leader) : group_.pause(*leader);
-    if (const auto writes = wait_for_writes(hit, least_watch); !writes) return Error(writes.error());
+    if (const auto writes = wait_for_writes(acknowledged, hit, least_watch); !writes)
+      return Error(writes.error());
     Gaps gaps = {.all = milliseconds(acknowledged.longest_of_all(hit)),
                  .client = milliseconds(acknowledged.longest_of_one(hit))};
 
@@ -222,9 +222,10 @@ class Trials {
     return Error("the members agree on no leader");
   }
   // Until at least so much later everybody's writes go on.
-  std::expected<void, std::string> wait_for_writes(Time since, Clock::duration least) const {
+  static std::expected<void, std::string> wait_for_writes(const Acknowledged& acknowledged, Time since,
+                                                          Clock::duration least) {
     for (const Time end = since + patience; Clock::now() < end; std::this_thread::sleep_for(5ms))
-      if (Clock::now() > since + least && writers_.acknowledged.all_since(Clock::now() - 50ms)) return {};
+      if (Clock::now() > since + least && acknowledged.all_since(Clock::now() - 50ms)) return {};
     return Error("writes did not go on");
   }
   // It has what the others had when they were asked, a moment before it was.
@@ -240,7 +241,6 @@ class Trials {
 
   LocalGroup& group_;
   Fault fault_;
-  Writers writers_;
 };
 
 // ---- all of them
