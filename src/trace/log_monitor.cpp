@@ -37,14 +37,15 @@ void LogMonitor::see(const Step& step) {
   await_progress(step.at);
   if (step.kind == Kind::command && step.input.type == "Propose") propose(step);
   if (step.kind == Kind::command && step.input.type == "Read")
-    asked_at_[*step.node][number_field(step.input.content, "serial").value_or(0)] = summary_.length;
+    asked_[*step.node][number_field(step.input.content, "serial").value_or(0)] = {summary_.length,
+                                                                                  step.number};
   if (step.kind == Kind::command && step.input.type == "Capture")
     captured_[*step.node] = readers_[*step.node].last;
   if (step.kind == Kind::command && step.input.type == "Compact")
     keep_state(step, captured_[*step.node], state_in(step.input.content));
   if (step.kind == Kind::crash) {  // nobody waits for it any more
     pending_.erase(*step.node);
-    asked_at_.erase(*step.node);
+    asked_.erase(*step.node);
   }
   if (step.kind == Kind::recover) readers_[*step.node].came_back = true;
   if (step.kind != Kind::tell) {
@@ -116,15 +117,15 @@ void LogMonitor::commit(const Step& step, const Item& committed) {
 
 void LogMonitor::read(const Step& step, const Item& readable) {
   ++summary_.reads;
-  auto& asked = asked_at_[*step.node];
+  auto& asked = asked_[*step.node];
   const auto found = asked.find(number_field(readable.content, "serial").value_or(0));
   if (found == asked.end()) return;
   const std::uint64_t index =
       std::min(number_field(readable.content, "index").value_or(0), readers_[*step.node].last);
-  if (index < found->second)
+  if (index < found->second.length)
     violate(fresh_reads_, step.number,
             fmt::format("p{} reads at place {}, and somebody had place {} before it asked", step.node->value,
-                        index, found->second));
+                        index, found->second.length));
   asked.erase(found);
 }
 
@@ -186,7 +187,12 @@ void LogMonitor::place(const Step& step, std::uint64_t index, const std::optiona
 
 void LogMonitor::end(const End&) {
   std::erase_if(pending_, [](const auto& of_node) { return of_node.second.empty(); });
-  if (pending_.empty() || is_cut_off_) return;
+  std::erase_if(asked_, [](const auto& of_node) { return of_node.second.empty(); });
+  if (is_cut_off_) return;
+  if (!asked_.empty())
+    violate(termination_, asked_.begin()->second.begin()->second.step,
+            fmt::format("p{} asked to read, and was never told that it may", asked_.begin()->first.value));
+  if (pending_.empty()) return;
   const auto& [node, waiting] = *pending_.begin();
   const Pending& first = waiting.begin()->second;
   violate(termination_, first.step,

@@ -5,8 +5,9 @@
 //   integrity    every command in the log was proposed before, and none has two places
 //   order        every node announces the places 1, 2, 3, … without a gap; one that comes back after a
 //                crash may begin again anywhere up to where it was
-//   termination  whoever proposed a command and did not crash since has announced it by the end of the run;
-//                and once the faults are over, the log grows within a stated time if somebody waits for that
+//   termination  whoever proposed a command and did not crash since has announced it by the end of the run,
+//                and whoever asked to read may read; and once the faults are over, the log grows within a
+//                stated time if somebody waits for that
 //   fresh reads  whoever may read has announced all that anybody had announced before it asked
 //
 // and one for algorithms whose terms have one leader each:
@@ -76,6 +77,10 @@ class LogMonitor : public Monitor {
     std::optional<Command> command;
     NodeId by = {};  // who announced it first
   };
+  struct Question {
+    std::uint64_t length = 0;  // of the log when it was asked
+    std::uint64_t step = 0;
+  };
   // How far a node has announced the log.
   struct Reader {
     std::uint64_t last = 0;
@@ -94,9 +99,9 @@ class LogMonitor : public Monitor {
   void restore(const Step& step, const Item& restored);
   void keep_state(const Step& step, std::uint64_t index, std::string_view state);
 
-  std::map<Command, std::uint64_t> proposed_;                          // with the place that it has, 0 before
-  std::map<NodeId, std::map<std::uint64_t, Pending>> pending_;         // by serial number
-  std::map<NodeId, std::map<std::uint64_t, std::uint64_t>> asked_at_;  // by serial: how long the log was then
+  std::map<Command, std::uint64_t> proposed_;                   // with the place that it has, 0 before
+  std::map<NodeId, std::map<std::uint64_t, Pending>> pending_;  // by serial number
+  std::map<NodeId, std::map<std::uint64_t, Question>> asked_;   // who wants to read, likewise
   std::map<NodeId, Reader> readers_;
   std::map<std::uint64_t, Place> log_;
   std::map<NodeId, std::uint64_t> captured_;     // the place at which each saves its state

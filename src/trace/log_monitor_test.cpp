@@ -27,6 +27,15 @@ class Story {
         .events.push_back({"Committed", fmt::format("{{\"index\":{},\"entry\":null}}", index)});
     tell();
   }
+  void read(std::uint32_t node) {
+    step(Kind::command, node).input = {"Read", "{\"serial\":1}"};
+    tell();
+  }
+  void readable(std::uint32_t node, std::uint64_t index) {
+    step(Kind::deliver, node)
+        .events.push_back({"Readable", fmt::format("{{\"serial\":1,\"index\":{}}}", index)});
+    tell();
+  }
   void befall(Kind kind, std::uint32_t node) {
     step(kind, node);
     tell();
@@ -147,6 +156,17 @@ TEST(LogMonitor, WhoStaysUpMustSeeItsCommand) {
   story.commit(2, 1, 1, 1);
   EXPECT_FALSE(story.holds("termination"));
   story.befall(Kind::crash, 1);
+  EXPECT_TRUE(story.holds("termination"));
+}
+
+TEST(LogMonitor, WhoStaysUpAndAsksToReadMayReadInTheEnd) {
+  Story story;
+  story.read(1);
+  EXPECT_FALSE(story.holds("termination"));
+  story.readable(1, 0);
+  EXPECT_TRUE(story.holds("termination"));
+  story.read(2);
+  story.befall(Kind::crash, 2);
   EXPECT_TRUE(story.holds("termination"));
 }
 

@@ -5,7 +5,8 @@
 //   integrity    every command in the log was proposed before, and none has two places
 //   order        every node announces the places 1, 2, 3, … without a gap; one that comes back after a
 //                crash may begin again anywhere up to where it was
-//   termination  whoever proposed a command and did not crash since has announced it by the end of the run
+//   termination  whoever proposed a command and did not crash since has announced it by the end of the run,
+//                and whoever asked to read may read
 //
 // and one for algorithms whose terms have one leader each, as Raft's do (D. Ongaro, J. Ousterhout. In search
 // of an understandable consensus algorithm. USENIX ATC 2014, figure 3). Multi-Paxos does not promise it: two
@@ -115,6 +116,8 @@ struct Judge {
         wrongs.push_back({"termination", in_words(last.node) + " proposed its command " +
                                              std::to_string(last.client->requests) +
                                              ", and never saw it in the log"});
+      if (last.up && last.client && last.client->reading)
+        wrongs.push_back({"termination", in_words(last.node) + " asked to read, and never may"});
     }
     return wrongs;
   }

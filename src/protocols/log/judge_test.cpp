@@ -123,6 +123,15 @@ TEST(LogJudge, NoticesAProposalThatIsNeverCommitted) {
   EXPECT_TRUE(judge.at_end(one_down).empty());
 }
 
+TEST(LogJudge, NoticesAReadThatIsNeverAnswered) {
+  const Judge judge = Judge::start(three, {"termination"});
+  const Spec::Client reads{.self = p1, .reads = 1, .reading = true};
+  const Last<Spec::Client> up[] = {{p1, true, &reads}};
+  EXPECT_EQ(violated(judge.at_end(up)), Names{"termination"});
+  const Last<Spec::Client> down[] = {{p1, false, &reads}};
+  EXPECT_TRUE(judge.at_end(down).empty());
+}
+
 TEST(LogJudge, NoticesTwoLeadersOfOneTerm) {
   Judge judge = Judge::start(three, {"election safety"});
   judge.on_event(p1, Leading{1});
