@@ -1,13 +1,15 @@
 // Every broken twin must be caught: by an exploration of a small configuration in which the original keeps
-// all it claims, or, where the algorithm is not for the checker, by the simulator within 1,000 seeds. Prints
-// where, by which property, and in how many steps.
+// all it claims, or, where the algorithm is not for the checker, by the simulator within 1,000 seeds, or as
+// many as it names. Prints where, by which property, and in how many steps.
 //
 //   catch_twins [PART [NEEDS]]    only those whose name contains it, as in ricart-agrawala/deaf_clock; by
 //                                 exploring another configuration than each of them names (ladder.hpp)
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdio>
 #include <stdexcept>
 #include <thread>
 
@@ -98,10 +100,27 @@ std::optional<Caught> explore_twin(const Twin& twin) {
 
 // --- By the simulator --------------------------------------------------------------------------------------
 
-// Small configurations first: a failure there is the easiest to read.
+struct Runs {
+  std::vector<std::uint32_t> sizes = {2, 3, 5, 8, 1};  // small ones first: a failure there is easy to read
+  std::uint64_t seeds = 1000;                          // of each
+  std::string variant = {};
+};
+
+Runs runs_of(const Twin& twin) {
+  Runs runs;
+  if (twin.needs.empty()) return runs;
+  runs.sizes = {0};
+  std::array<char, 32> variant = {};
+  if (std::sscanf(twin.needs.c_str(), "nodes=%u seeds=%lu variant=%31s", &runs.sizes[0], &runs.seeds,
+                  variant.data()) < 2)
+    throw std::invalid_argument("a simulated twin needs nodes=N seeds=N, not '" + twin.needs + "'");
+  runs.variant = variant.data();
+  return runs;
+}
+
 std::optional<Caught> simulate_twin(const Twin& twin) {
-  constexpr std::uint64_t seeds = 1000;
-  for (const std::uint32_t nodes : {2u, 3u, 5u, 8u, 1u}) {
+  const Runs runs = runs_of(twin);
+  for (const std::uint32_t nodes : runs.sizes) {
     if (nodes < twin.entry.least_nodes) continue;
     sim::Options options = {.nodes = nodes, .entries = 3, .chatter = 0.5, .step_limit = 1'000'000};
     options.think = {sim::Delay::Shape::uniform, 0, 60};
@@ -109,16 +128,18 @@ std::optional<Caught> simulate_twin(const Twin& twin) {
     options.faults = sim::Faults::allowed_by(twin.entry.assumes);
     catalogue::Setting setting = {.protocol = std::string(twin.entry.name),
                                   .members = twin.entry.members(nodes)};
+    if (!runs.variant.empty()) setting.variant = runs.variant;
     const auto run = [&](std::uint64_t seed) {
       options.seed = setting.seed = seed;
       return catalogue::judge(twin.entry, options, setting);
     };
     const auto outcome = sim::run_seeds(
-        1, seeds, 1, [&](std::uint64_t seed) { return run(seed).failure; }, [](std::uint64_t) {});
+        1, runs.seeds, 1, [&](std::uint64_t seed) { return run(seed).failure; }, [](std::uint64_t) {});
     if (!outcome.failure) continue;
-    return Caught{.configuration = fmt::format("N={}", nodes),
-                  .property = run(outcome.failure->seed).failed,
-                  .after = fmt::format("seed {}", outcome.failure->seed)};
+    return Caught{
+        .configuration = fmt::format("N={}{}{}", nodes, runs.variant.empty() ? "" : " ", runs.variant),
+        .property = run(outcome.failure->seed).failed,
+        .after = fmt::format("seed {}", outcome.failure->seed)};
   }
   return std::nullopt;
 }

@@ -105,4 +105,33 @@ twin(one_majority "lets the new voters decide alone"
 twin(leaves_a_gap "takes a command although an earlier one of its client is missing"
   "command.serial > last + 1 && command.serial > oldest"
   "command.serial > last + 1'000'000 && command.serial > oldest")
+# These show only in servers that crash while they stand. Whoever comes back stands at once, which is no mistake.
+set(is_back "node.look_up_configuration();
+    return node;")
+set(is_back_and_stands "node.look_up_configuration();
+    if (node.may_stand()) node.stand_for_election(out);
+    return node;")
+twin(counts_votes_for_what_it_lost "counts votes given to a log that a crash has shortened"
+  "if (theirs.last != log.last()) return"
+  "if (theirs.term != ballot.term) return"
+  "nodes=3 seeds=3000 variant=no-pre-vote" "${is_back}" "${is_back_and_stands}")
+twin(leads_off_the_record "leads in a term that its disk does not have"
+  "role = Candidate{};"
+  "role = Candidate{.votes = {self}};"
+  "nodes=3 seeds=6000" "${is_back}" "${is_back_and_stands}")
+twin(gives_up_a_read "asks only once for the index of a read"
+  "for (const PendingRead& read : asked) ask_index(out, read);
+    wait_for_answers(out);"
+  "wait_for_answers(out);")
 end_twins(_beyond)
+
+# What clients of a store are told shows these, without anybody looking at the log: reads that miss a write,
+# and writes that were acknowledged and are lost.
+begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup SIMULATED PROPERTY linearizable)
+twin(store_reads_alone "answers reads without asking whether it still leads"
+  "!has_answers(leader.reads.front().round)"
+  "!has_answers(0)")
+twin(store_reads_behind "lets its client read before it has caught up"
+  "read.index.value == 0 || read.index > committed"
+  "read.index.value == 0")
+end_twins(_store)
