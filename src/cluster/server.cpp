@@ -59,8 +59,12 @@ constexpr std::uint64_t looks_without_leader = 30;
 // A leader that leaves tries so often to find an heir first.
 constexpr std::uint64_t most_transfers = 30;
 
-// So long after the leader's connection broke, an election that began then has come to nothing.
-constexpr std::chrono::milliseconds brief_election{100};
+// Whoever speaks an earlier Raft is refused; its messages could not be read. 2: votes say what they are for.
+constexpr const char* messages_version = "/2";
+
+// Two that do not lead have little to say to each other until the leader is gone: one that was restarted must
+// have been dialled by then.
+constexpr std::chrono::milliseconds longest_redial{100};
 
 Found foundation(const ServerOptions& options) {
   Found found;
@@ -76,12 +80,11 @@ Found foundation(const ServerOptions& options) {
 class RaftServer final : public Server {
  public:
   RaftServer(boost::asio::io_context& loop, Events events, live::Log log)
-      : events_(std::move(events)), log_(std::move(log)), looking_(loop), asking_again_(loop) {}
+      : events_(std::move(events)), log_(std::move(log)), looking_(loop) {}
 
   std::expected<void, std::string> begin(boost::asio::io_context& loop, const ServerOptions& options) {
     self_ = options.links.self;
     joins_ = options.join;
-    longest_patience_ = 2 * options.patience + options.handicap;
     foundation_ = foundation(options);
     const NodeSet members = ids_of(options.links.members);
     if (!joins_) {
@@ -153,14 +156,11 @@ class RaftServer final : public Server {
 
  private:
   using Replica = live::Replica<Raft>;
-  using Clock = std::chrono::steady_clock;
 
   live::Links::Events link_events() {
     return {.message =
                 [this](NodeId from, live::ByteView bytes) {
-                  const bool readable = replica_->deliver(from, bytes);
-                  note_leader();
-                  if (readable) return;
+                  if (replica_->deliver(from, bytes)) return;
                   log_(live::LogLevel::warning,
                        fmt::format("event=unreadable_message peer={} bytes={}", from.value, bytes.size()));
                 },
@@ -168,12 +168,7 @@ class RaftServer final : public Server {
             .down = [](NodeId) {},
             // Raft sends again what is not answered.
             .broken_promise = [](NodeId, const std::string&) {},
-            .disconnected =
-                [this](NodeId peer) {
-                  const bool led = leader() == peer;
-                  replica_->command(log::Suspect{peer});
-                  if (led) ask_again_at(Clock::now() + brief_election);
-                },
+            .disconnected = [this](NodeId peer) { replica_->command(log::Suspect{peer}); },
             .turned_away = [this](NodeId peer, const live::Refusal& why) { turned_away(peer, why); }};
   }
 
@@ -190,11 +185,6 @@ class RaftServer final : public Server {
          fmt::format("event=trace-ended file={} why={}", live::in_quotes(part_->path()),
                      live::in_quotes("cannot be written any more")));
   }
-
-  // An election that comes to nothing is tried again.
-  void note_leader();
-  void ask_again_at(Clock::time_point time);
-  void ask_again();
 
   // The members, as this server knows them …
   std::expected<void, std::string> open_links(boost::asio::io_context& loop, live::LinkOptions options);
@@ -278,11 +268,6 @@ class RaftServer final : public Server {
   std::uint64_t end_then_ = 0;  // of the log, a look before the last
   std::uint64_t end_now_ = 0;
   boost::asio::steady_timer looking_;
-  boost::asio::steady_timer asking_again_;
-  std::chrono::milliseconds longest_patience_ = {};
-  Clock::time_point led_ = {};    // when there last was a leader; unset: it was seen to that another is found
-  Clock::time_point stood_ = {};  // when this term was first seen
-  std::uint64_t seen_term_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::uint64_t before_ = 0;  // greater serials are of this run
   std::uint64_t serial_ = 0;
@@ -300,7 +285,9 @@ std::expected<void, std::string> RaftServer::open_links(boost::asio::io_context&
   if (self == options.members.end()) return Error(live::wrong_with(options.members, self_));
   if (options.listen.host.empty()) options.listen = self->address();
   options.group = group_;
+  options.algorithm += messages_version;
   options.epoch = replica_->data();
+  options.redial_most = std::min<live::LinkOptions::Duration>(options.redial_most, longest_redial);
   options.list = known.founded || joins_ ? live::MemberList::changing : live::MemberList::founding;
   // The command line may be older than what the disk knows; who joins has nothing else.
   if (known.founded) options.members = {*self};
@@ -385,38 +372,6 @@ void RaftServer::expel(std::string why) {
   if (events_.expelled) events_.expelled(why);
 }
 
-// ---- elections that come to nothing
-
-// Whoever first misses a silent leader is refused by those who have not missed it yet, and when they do, they
-// may lack an entry that it has; or two stand at once and split the votes. All would wait for another
-// time-out. But nobody waits for the leader any longer now: somebody has to ask again, one after the other.
-
-void RaftServer::note_leader() {
-  if (leader()) led_ = Clock::now();
-  if (std::exchange(seen_term_, term()) != seen_term_) stood_ = Clock::now();
-}
-
-void RaftServer::ask_again_at(Clock::time_point time) {
-  led_ = {};
-  std::uint64_t before_us = 0;
-  for (NodeId voter : replica_->node().configuration.all_voters()) before_us += voter < self_;
-  asking_again_.expires_at(time + before_us * stagger);
-  asking_again_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-    if (!error && !alive.expired()) ask_again();
-  });
-}
-
-void RaftServer::ask_again() {
-  note_leader();
-  const auto& role = replica_->node().role;
-  const bool asks = std::holds_alternative<Raft::PreCandidate>(role);
-  const bool stands = std::holds_alternative<Raft::Candidate>(role);
-  if (!asks && !stands) return;  // or has voted for somebody
-  // Disks may take their time to write a vote down.
-  if (stands && Clock::now() < stood_ + brief_election) return ask_again_at(stood_ + brief_election);
-  replica_->expire(Raft::Timer::election);
-}
-
 // ---- what is done about the members
 
 // A learner that has what the log had a moment ago does not hold up those who wait for its vote.
@@ -432,7 +387,6 @@ bool RaftServer::has_caught_up(NodeId learner) const {
 void RaftServer::look() {
   end_then_ = std::exchange(end_now_, replica_->node().log.last_index().value);
   without_leader_ = leader() ? 0 : without_leader_ + 1;
-  if (!leader() && led_ != Clock::time_point()) ask_again_at(led_ + longest_patience_);
   links_->welcome(!book_.contains(self_) || without_leader_ > looks_without_leader);
   if (leads()) {
     if (!book_.founded)

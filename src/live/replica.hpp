@@ -96,11 +96,6 @@ class Replica {
     step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); },
          [&](auto& act) { scribe_->command(node_, out_, command, act); });
   }
-  // A timer ends before its time, whether it is set or not.
-  void expire(const typename P::Timer& timer) {
-    step([&] { node_.on_timer(out_, timer); },
-         [&](auto& act) { scribe_->fire(node_, out_, timer, causes_[timer], act); });
-  }
   // False if the bytes are no message of this protocol.
   bool deliver(NodeId from, ByteView bytes) {
     if (dead_) return true;
@@ -146,7 +141,7 @@ class Replica {
       : loop_(loop),
         ports_(std::move(ports)),
         timers_(
-            loop, options.seed, [this](const typename P::Timer& timer) { expire(timer); }, options.tick) {}
+            loop, options.seed, [this](const typename P::Timer& timer) { fire(timer); }, options.tick) {}
 
   std::expected<void, storage::Failure> begin(const ReplicaOptions& options, const typename P::Setup& setup) {
     auto directory = storage::Directory::open(options.data, {.stamp = options.stamp});
@@ -200,6 +195,11 @@ class Replica {
     };
     return {.durable = [this, post](std::uint64_t number) { post([this, number] { durable(number); }); },
             .failed = [this, post](const storage::Failure& why) { post([this, why] { fail(why); }); }};
+  }
+
+  void fire(const typename P::Timer& timer) {
+    step([&] { node_.on_timer(out_, timer); },
+         [&](auto& act) { scribe_->fire(node_, out_, timer, causes_[timer], act); });
   }
 
   // What a step asks for is carried out before the next one begins. Events may give commands: those wait.
