@@ -1,6 +1,6 @@
 // Whatever the text, the parsers of what users write return a value or a sentence; and what they accept
-// prints as text that parses to the same. The first byte chooses the parser (L: logs of vector clocks), the
-// rest is parsed.
+// prints as text that parses to the same. The first byte chooses the parser (L: logs of vector clocks, J:
+// values in traces), the rest is parsed.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +8,9 @@
 #include <string>
 
 #include "causality/log.hpp"
+#include "core/describe.hpp"
+#include "core/read_json.hpp"
+#include "protocols/raft/raft.hpp"
 #include "sim/delay.hpp"
 #include "sim/faults.hpp"
 #include "sim/script.hpp"
@@ -84,6 +87,17 @@ void read_one_log(const std::string& text) {
   require(error.empty() && again == written, "a log that was written reads the same");
 }
 
+template <class... T>
+void read_one_value(const std::string& text) {
+  const auto read = [&]<class Value>(Value value) {
+    if (!read_json(text, value)) return;
+    Value again = {};
+    require(read_json(describe_json(value), again) && again == value,
+            "a value that was described reads the same");
+  };
+  (read(T{}), ...);
+}
+
 void parse_one_delay(const std::string& text) {
   const auto delay = sim::Delay::parse(text);
   if (!delay) return require(!delay.error().empty(), "a delay is refused with a sentence");
@@ -111,6 +125,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
   if (data[0] == 'L') return read_one_log(text), 0;
+  if (data[0] == 'J')
+    return read_one_value<log::Propose, log::Reconfigure, log::Compact, raft::Raft::Setup, raft::Raft>(text),
+           0;
   switch (data[0] % 4) {
     case 0: parse_one_script(text); break;
     case 1: read_one_trace(text); break;
