@@ -66,6 +66,20 @@ TEST(RaftDurable, WhatIsLeftMayBeginWithAnEarlierSnapshotThanTheRest) {
   EXPECT_EQ(disk.log.last(), at(1, 9));
 }
 
+TEST(RaftDurable, WhatIsLeftMayBeginExactlyWhereTheSnapshotSays) {
+  for (const bool ends_there : {false, true}) {
+    Durable disk;
+    disk.take({.snapshot = Snapshot{.last = at(1, 4)}, .base = at(1, 4)});  // with which a segment begins
+    disk.take({.tail = Write::Tail{{8}, {entry(2), entry(2)}}});
+    EXPECT_FALSE(disk.known());
+    disk.take(ends_there ? Write{.snapshot = Snapshot{.last = at(1, 8)}, .base = at(1, 6)}
+                         : Write{.snapshot = Snapshot{.last = at(2, 9)}, .base = at(1, 8)});
+    EXPECT_TRUE(disk.known());
+    EXPECT_EQ(disk.log.base, at(1, 8));
+    EXPECT_EQ(disk.log.last(), at(2, 10));
+  }
+}
+
 TEST(RaftDurable, EntriesThatGaveWayBeforeTheSnapshotAreNotBroughtBack) {
   Durable disk;
   disk.take({.tail = Write::Tail{{7}, {entry(1), entry(1), entry(1)}}});

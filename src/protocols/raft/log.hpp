@@ -133,6 +133,9 @@ struct Log {
   // A snapshot ends there. What follows stays if it follows the same entry, and then so do the entries after
   // `new_base`, for those who are a little behind.
   void install(Position snapshot, Position new_base) {
+    // A disk that has only the later part of a log learns here what that part follows.
+    for (const Position& known : {snapshot, new_base})
+      if (known.index == base.index) base.term = known.term;
     if (snapshot.index <= base.index) return;
     if (term_at(snapshot.index) == snapshot.term) return compact(new_base.index);
     entries.clear();
