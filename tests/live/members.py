@@ -34,7 +34,7 @@ class Cluster(Group):
         return self
 
     def alive(self):
-        return [i for i, process in self.processes.items() if process.poll() is None]
+        return [i for i, process in list(self.processes.items()) if process.poll() is None]
 
     def endpoints(self):
         return ",".join(self.endpoint(i) for i in self.alive())
