@@ -14,7 +14,6 @@ class Labels {
       : nodes_(nodes), fifo_(fifo), used_(used), asleep_(sleep.labels), only_(sleep.only) {}
 
   static bool fit(std::uint32_t nodes) { return nodes * (nodes + 1) <= 64; }
-  bool used() const { return used_; }
   std::uint8_t of_client(std::uint32_t node) const { return label(node, node); }
   std::uint8_t of_link(std::uint32_t from, std::uint32_t to) const { return label(to, from); }
   std::uint8_t of_timers(std::uint32_t node) const { return label(node, nodes_); }
