@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "faulty_disk.hpp"
 #include "live/children.hpp"
 
 namespace conclave::cluster {
@@ -30,6 +31,7 @@ class Servers : public testing::Test {
     for (std::uint32_t id = 1; id <= 7; ++id) places.push_back({{id}, "127.0.0.1", ports[id - 1]});
   }
   ~Servers() override {
+    storage::faulty::heal();
     all.clear();
     loop.restart();
     loop.poll();
@@ -83,6 +85,17 @@ class Servers : public testing::Test {
       loop.run_one_for(10ms);
     }
   }
+  // The disk of one stands still until this was seen.
+  template <std::predicate Seen>
+  void while_disk_stands_still(std::uint32_t id, Seen&& seen) {
+    storage::faulty::stall(folder + "/" + std::to_string(id));
+    until(seen);
+    EXPECT_TRUE(storage::faulty::stalls());
+    storage::faulty::heal();
+  }
+  void propose(std::uint32_t at, const std::string& word) {
+    server(at).propose(Payload(std::span(reinterpret_cast<const std::uint8_t*>(word.data()), word.size())));
+  }
   Server& server(std::uint32_t id) { return *all.at(id).server; }
   // Whoever leads and can still be heard.
   std::uint32_t leader() {
@@ -102,7 +115,7 @@ class Servers : public testing::Test {
   }
   void write(const std::string& word) {
     const std::uint32_t at = leader();
-    server(at).propose(Payload(std::span(reinterpret_cast<const std::uint8_t*>(word.data()), word.size())));
+    propose(at, word);
     until([&] { return !all.at(at).words.empty() && all.at(at).words.back() == word; });
   }
   bool votes(std::uint32_t id) { return leader() && server(leader()).book().voters.contains({id}); }
@@ -198,6 +211,35 @@ TEST_F(Servers, RefuseAMemberWhoseDiskIsEmpty) {
   std::filesystem::remove_all(folder + "/" + std::to_string(lost));
   open(lost, {places[0], places[1], places[2]});
   until([&] { return all.at(lost).expelled.contains("has lost its data"); });
+}
+
+TEST_F(Servers, FollowWhatTheOthersCommitWhileADiskStandsStill) {
+  open_three();
+  write("before");
+  const std::uint32_t lead = leader();
+  const std::uint32_t slow = lead == 1 ? 2u : 1u;
+  until([&] { return all.at(slow).words.size() == 1; });
+  int sent = 0;
+  while_disk_stands_still(slow, [&] {
+    if (sent < 3) propose(lead, std::to_string(++sent));  // more it gets only when it answers
+    return all.at(slow).words.size() == 4;
+  });
+  write("after");
+  until([&] { return all.at(slow).words.back() == "after"; });
+  EXPECT_EQ(leader(), lead);
+}
+
+TEST_F(Servers, DeposeALeaderWhoseDiskStandsStill) {
+  open_three();
+  write("before");
+  const std::uint32_t old = leader();
+  bool sent = false;
+  while_disk_stands_still(old, [&] {
+    if (!std::exchange(sent, true)) propose(old, "meanwhile");
+    return !server(old).leads() && leader() != 0 && leader() != old;
+  });
+  write("after");
+  until([&] { return all.at(old).words == std::vector<std::string>{"before", "meanwhile", "after"}; });
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
 #include <vector>
 
 namespace conclave::storage::faulty {
@@ -19,6 +22,26 @@ std::atomic<int> sync_error = 0;
 std::atomic<std::uint64_t> sync_count = 0;
 thread_local int writes_left = -1;
 thread_local std::function<bool()> sector_arrives;
+
+// Where the disk stands still; empty: nowhere.
+std::mutex stall_mutex;
+std::condition_variable stall_ends;
+std::string stalled_folder;
+int stalled_syncs = 0;
+
+bool is_in(const std::string& folder, int file) {
+  std::error_code none;
+  const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), none);
+  return !folder.empty() && path.string().starts_with(folder + "/");
+}
+
+void wait_while_stalled(int file) {
+  std::unique_lock lock(stall_mutex);
+  if (!is_in(stalled_folder, file)) return;
+  ++stalled_syncs;
+  stall_ends.wait(lock, [&] { return !is_in(stalled_folder, file); });
+  --stalled_syncs;
+}
 
 bool sync_fails() {
   ++sync_count;
@@ -53,9 +76,22 @@ void crash_in_write(int nth, std::function<bool()> arrives) {
   sector_arrives = std::move(arrives);
 }
 
+void stall(std::string folder) {
+  const std::scoped_lock lock(stall_mutex);
+  stalled_folder = std::filesystem::canonical(folder).string();
+}
+
+bool stalls() {
+  const std::scoped_lock lock(stall_mutex);
+  return stalled_syncs > 0;
+}
+
 void heal() {
   syncs_left = -1;
   writes_left = -1;
+  const std::scoped_lock lock(stall_mutex);
+  stalled_folder.clear();
+  stall_ends.notify_all();
 }
 
 std::uint64_t syncs() { return sync_count; }
@@ -65,10 +101,12 @@ std::uint64_t syncs() { return sync_count; }
 using namespace conclave::storage;
 
 extern "C" int fdatasync(int file) {
+  faulty::wait_while_stalled(file);
   return faulty::sync_fails() ? -1 : static_cast<int>(::syscall(SYS_fdatasync, file));
 }
 
 extern "C" int fsync(int file) {
+  faulty::wait_while_stalled(file);
   return faulty::sync_fails() ? -1 : static_cast<int>(::syscall(SYS_fsync, file));
 }
 

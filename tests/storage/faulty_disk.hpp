@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace conclave::storage::faulty {
 
@@ -14,6 +15,9 @@ void fail_sync(int nth, int error);
 // The nth write from now, by this thread, leaves only those of its sectors that `arrives` says, and ends in a
 // Crash. Sectors have 512 bytes; each holds its old bytes or its new ones.
 void crash_in_write(int nth, std::function<bool()> arrives);
+// From now on, no fdatasync or fsync of a file in this folder comes to an end until `heal`.
+void stall(std::string folder);
+bool stalls();  // somebody waits for one
 void heal();
 
 std::uint64_t syncs();  // so far, by all threads
