@@ -90,7 +90,7 @@ std::expected<BackupFile, std::string> check(const std::string& path, Input& inp
     return Error(fmt::format("{}: saved by another version of conclave, in format {}; this one reads {}",
                              path, format, kv::snapshot_format));
   } else {
-    kv::SnapshotReader reader;
+    kv::SnapshotReader reader(0, kv::SnapshotReader::Behind::zeros);  // a small state ends in this page
     if (reader.feed(head)) file.revision = reader.revision();
   }
   if (file.bytes % page_bytes != Sha256::size)

@@ -128,6 +128,17 @@ def check_contents(saved):
     cluster.ctl("lease", "revoke", f"{saved.second:x}")
 
 
+def nearly_empty():
+    """All there is fits into the first page of the file."""
+    with Cluster(1) as cluster:
+        cluster.ctl("put", "kept/1", "1")
+        file = f"{cluster.folder}/saved"
+        saved = fine("save", file, "--endpoints", cluster.endpoint(1))
+        assert saved["bytes"] < 1000, saved
+        assert saved["revision"] == fine("status", file)["revision"] == revision(cluster), saved
+        return f"revision {saved['revision']}"
+
+
 def one_member():
     with Saved(1, with_etcdctl=False) as saved:
         told = saved.restore(1)
@@ -267,6 +278,7 @@ def etcds_own():
 
 
 TESTS = {
+    "nearly empty": nearly_empty,
     "one member": one_member,
     "three members": three_members,
     "bad files": bad_files,
