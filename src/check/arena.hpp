@@ -1,4 +1,4 @@
-// Memory for many small arrays that are made once, never change and are kept to the end.
+// Memory for many small arrays that are made once and kept to the end.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +19,14 @@ class Arena {
     T* copy = reinterpret_cast<T*>(room);
     std::uninitialized_copy(values.begin(), values.end(), copy);
     return copy;
+  }
+  // So many, as they are by default, to be changed in place.
+  template <class T>
+  T* make(std::size_t count) {
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= line);
+    T* made = reinterpret_cast<T*>(take((count * sizeof(T) + line - 1) / line * line));
+    std::uninitialized_value_construct_n(made, count);
+    return made;
   }
   std::uint64_t bytes() const { return taken_; }
 

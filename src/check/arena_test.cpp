@@ -18,5 +18,15 @@ TEST(Arena, KeepsArraysOfAllSizes) {
   }
 }
 
+TEST(Arena, MakesValuesToBeChanged) {
+  Arena arena;
+  for (std::size_t count = 1; count < 100'000; count *= 3) {
+    std::uint32_t* made = arena.make<std::uint32_t>(count);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(made) % 64, 0u);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(made[i], 0u);
+    std::fill_n(made, count, 7u);
+  }
+}
+
 }  // namespace
 }  // namespace conclave::check

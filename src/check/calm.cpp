@@ -5,7 +5,8 @@
 
 namespace conclave::check {
 
-template <bool labelled>
+// `nodes`: how many processes there are, if the compiler knows it, else 0.
+template <bool labelled, std::uint32_t nodes>
 class Network::Calm {
  public:
   Calm(Network& net, const Id* state, const Sleep& sleep, Worker& worker, Successors& out)
@@ -13,42 +14,50 @@ class Network::Calm {
         n_(net.n_),
         state_(state),
         words_(worker.state.data()),
-        worker_(worker),
         out_(out),
-        labels_(net.n_, net.rules_.fifo, labelled, sleep) {}
+        labels_(net, sleep),
+        base_(WordSum::of(state, 2 * size() + 1)) {}
 
-  Look run() {
+  [[gnu::always_inline]] Look run() {
     Look look = {.content = true};
-    copy_words(words_, state_, net_.width_);
-    base_ = net_.locals_.judge_print(state_[net_.judge_at_]);
-    for (std::uint32_t i = 0; i < n_; ++i) {
-      selves_[i] = &net_.locals_.facts(state_[i]);
-      boxes_[i] = &net_.facts_[state_[n_ + i]];
-      plus(base_, selves_[i]->print);
-      plus(base_, boxes_[i]->print);
-      if (!selves_[i]->face.content) look.content = false;
-    }
-    for (std::uint32_t i = 0; i < n_; ++i) {
-      const Face& face = selves_[i]->face;
-      if (face.wants) command(i, face);
-      deliver(i);
+    copy_words(words_, state_, 2 * size() + 1);
+    for (std::uint32_t i = 0; i < size(); ++i) boxes_[i] = &net_.facts_[state_[size() + i]];
+    for (std::uint32_t i = 0; i < size(); ++i) {
+      const Face& face = net_.locals_.face(state_[i]);
+      if (!face.content) look.content = false;
       if (face.due != 0) look.bounded = true;
+      const auto answers = net_.steps_.of(state_[i]);
+      if (face.wants) command(i, answers, face);
+      deliver(i, answers);
     }
     look.final = !progress_;
     return look;
   }
 
  private:
-  void command(std::uint32_t i, const Face& face) {
+  using Answers = Remembered<Step>::Answers;
+  // Who does not look at labels does not make any.
+  struct Unlabelled {
+    Unlabelled(const Network&, const Sleep&) {}
+    std::uint8_t of_client(std::uint32_t) const { return Move::no_label; }
+    std::uint64_t after(std::uint32_t, bool, std::span<const Parcel>) const { return 0; }
+  };
+  struct Labelled : Labels {
+    Labelled(const Network& net, const Sleep& sleep) : Labels(net.n_, net.rules_.fifo, true, sleep) {}
+  };
+
+  std::uint32_t size() const { return nodes > 0 ? nodes : n_; }
+
+  [[gnu::always_inline]] void command(std::uint32_t i, const Answers& answers, const Face& face) {
     progress_ = true;
     const Move move = {Move::Kind::command, static_cast<std::uint8_t>(i), labels_.of_client(i), !face.presses,
                        0};
     if (sleeps(move.label)) return out_.skip(1);
-    act(i, net_.step(state_[i], Input::command, 0), nullptr, move);
+    act(i, net_.step(answers, state_[i], Input::command, 0), state_[size() + i], move);
     if constexpr (labelled) labels_.close(move.label, true);
   }
 
-  void deliver(std::uint32_t i) {
+  [[gnu::always_inline]] void deliver(std::uint32_t i, const Answers& answers) {
     std::uint8_t open = Move::no_label;
     bool heard = false;
     for (const Option& option : boxes_[i]->options()) {
@@ -66,47 +75,51 @@ class Network::Calm {
           continue;
         }
       }
-      const Step& outcome = net_.step(state_[i], Input::deliver, option.letter);
-      heard = heard || outcome.happening != 0;
-      act(i, outcome, &option, move);
+      if (act(i, net_.step(answers, state_[i], Input::deliver, option.letter), option.rest, move))
+        heard = true;
     }
     if constexpr (labelled) labels_.close(open, heard);
   }
-  bool sleeps(std::uint8_t label) const { return labelled && labels_.sleeps(label); }
+  bool sleeps([[maybe_unused]] std::uint8_t label) const {
+    if constexpr (labelled) return labels_.sleeps(label);
+    return false;
+  }
 
-  // A process changes, takes a letter or not, posts some, and perhaps the judge hears of it. The words of the
-  // state are changed, shown and changed back.
-  void act(std::uint32_t i, const Step& outcome, const Option* taken, const Move& move) {
-    if (outcome.complaint != 0) [[unlikely]]
-      return complain(outcome.complaint, move);
-    Fingerprint print = base_;
-    minus(print, selves_[i]->print);
-    plus(print, outcome.print);
-    words_[i] = outcome.local;
-    if (taken) {
-      minus(print, boxes_[i]->print);
-      plus(print, net_.facts_[taken->rest].print);
-      words_[n_ + i] = taken->rest;
+  // A process changes, has this left in its inbox, posts some letters, and perhaps the judge hears of it,
+  // which is returned. The words of the state are changed, shown and changed back.
+  [[gnu::always_inline]] bool act(std::uint32_t i, Step step, Id rest, const Move& move) {
+    const Effect& effect = net_.effects_[step.effect];
+    const bool heard = effect.happening != 0;
+    if (effect.complaint != 0) [[unlikely]] {
+      complain(effect.complaint, move);
+      return heard;
     }
-    const std::span<const Parcel> posted = outcome.posted();
-    for (const Parcel parcel : posted) {
-      Id& word = words_[n_ + parcel.to()];
-      minus(print, net_.facts_[word].print);
-      const Post& after = net_.post(word, parcel.letter());
-      plus(print, after.print);
-      word = after.inbox;
+    WordSum sum = base_;
+    sum.change(i, state_[i], step.local);
+    sum.change(size() + i, state_[size() + i], rest);
+    words_[i] = step.local;
+    words_[size() + i] = rest;
+    const std::span<const Parcel> posted = effect.posted();
+    for (const Parcel parcel : posted) post(parcel, sum);
+    const std::uint32_t judge_at = 2 * size();
+    if (heard) {
+      words_[judge_at] = net_.judged(state_[judge_at], effect.happening);
+      sum.change(judge_at, state_[judge_at], words_[judge_at]);
     }
-    Id& judge = words_[net_.judge_at_];
-    if (outcome.happening != 0) {
-      minus(print, net_.locals_.judge_print(judge));
-      judge = net_.judged(worker_, judge, outcome.happening);
-      plus(print, net_.locals_.judge_print(judge));
-    }
-    out_.add(words_, print, move, labels_.after(i, outcome.happening != 0, posted));
+    out_.add(words_, sum, move, labels_.after(i, heard, posted));
     words_[i] = state_[i];
-    words_[n_ + i] = state_[n_ + i];
-    for (const Parcel parcel : posted) words_[n_ + parcel.to()] = state_[n_ + parcel.to()];
-    judge = state_[net_.judge_at_];
+    words_[size() + i] = state_[size() + i];
+    for (const Parcel parcel : posted) words_[size() + parcel.to()] = state_[size() + parcel.to()];
+    words_[judge_at] = state_[judge_at];
+    return heard;
+  }
+  [[gnu::always_inline]] void post(Parcel parcel, WordSum& sum) {
+    const std::uint32_t to = parcel.to();
+    Id& word = words_[size() + to];
+    const Id before = word;
+    word = before == state_[size() + to] ? net_.post(*boxes_[to], before, parcel.letter())
+                                         : net_.post(before, parcel.letter());
+    sum.change(size() + to, before, word);
   }
   [[gnu::noinline]] void complain(std::uint32_t complaint, const Move& move) {
     const std::lock_guard hold(net_.lock_);
@@ -117,18 +130,21 @@ class Network::Calm {
   const std::uint32_t n_;
   const Id* const state_;
   Id* const words_;
-  Worker& worker_;
   Successors& out_;
-  Labels labels_;
-  std::array<const Locals::Facts*, most_nodes> selves_;
+  [[no_unique_address]] std::conditional_t<labelled, Labelled, Unlabelled> labels_;
   std::array<const InboxFacts*, most_nodes> boxes_;
-  Fingerprint base_;
+  const WordSum base_;
   bool progress_ = false;
 };
 
 Look Network::expand_calmly(const Id* state, const Sleep& sleep, Worker& worker, Successors& out) {
-  if (labels_fit_ && !sleep.never) return Calm<true>(*this, state, sleep, worker, out).run();
-  return Calm<false>(*this, state, sleep, worker, out).run();
+  if (labels_fit_ && !sleep.never) return Calm<true, 0>(*this, state, sleep, worker, out).run();
+  switch (n_) {
+    case 2: return Calm<false, 2>(*this, state, sleep, worker, out).run();
+    case 3: return Calm<false, 3>(*this, state, sleep, worker, out).run();
+    case 4: return Calm<false, 4>(*this, state, sleep, worker, out).run();
+    default: return Calm<false, 0>(*this, state, sleep, worker, out).run();
+  }
 }
 
 }  // namespace conclave::check

@@ -35,12 +35,11 @@ class Drawn final : public Space {
       if (edge.complaint) {
         out.complain(move, edge.complaint);
       } else {
-        out.add(&edge.to, fingerprint(&edge.to), move, 0);
+        out.add(&edge.to, WordSum::of(&edge.to, 1), move, 0);
       }
     }
     return {.final = here.edges.empty(), .bounded = here.bounded, .content = here.content};
   }
-  Fingerprint fingerprint(const Id* state) const override { return salted(1, *state, 0); }
   bool is_wrong(const Id* state) const override { return states_[*state].wrong != nullptr; }
   std::vector<Wrong> wrongs(const Id* state) const override { return {{states_[*state].wrong, "drawn so"}}; }
   std::vector<Wrong> wrongs_at_end(const Id* state) const override {

@@ -70,43 +70,53 @@ std::vector<Id> Network::initial() {
 
 // What is remembered.
 
-const Network::Step& Network::new_step(Id local, Input input, std::uint32_t argument) {
+Network::Step Network::new_step(Id local, Input input, std::uint32_t argument) {
   ensure(argument < 1u << 28, "inputs can be numbered");
-  const std::uint64_t key = step_key(local, input, argument);
+  const std::uint32_t asked = question(input, argument);
   const std::lock_guard hold(lock_);
-  if (const Step* known = steps_.find(key)) return *known;
+  if (const Step* known = steps_.find(local, asked)) return *known;
   const Outcome outcome = locals_.apply(local, input, argument);
-  Step step = {.key = key,
-               .print = locals_.local_print(outcome.local),
-               .local = outcome.local,
-               .happening = outcome.happening,
-               .complaint = outcome.complaint,
-               .count = static_cast<std::uint32_t>(outcome.posted.size())};
+  EffectValue value = {.happening = outcome.happening, .complaint = outcome.complaint};
   std::vector<Parcel> parcels;
   for (const Posted& posted : outcome.posted) parcels.push_back(Parcel::of(posted));
-  if (parcels.size() <= std::size(step.first)) {
-    std::ranges::copy(parcels, step.first);
-  } else {
-    step.many = arena_.keep(std::span<const Parcel>(parcels));
+  for (const Parcel parcel : parcels) value.parcels.push_back(parcel.bits);
+  const auto [id, fresh] = effect_values_.intern(std::move(value));
+  if (fresh) {
+    Effect effect = {.happening = outcome.happening,
+                     .complaint = outcome.complaint,
+                     .count = static_cast<std::uint32_t>(parcels.size())};
+    if (parcels.size() <= std::size(effect.first)) {
+      std::ranges::copy(parcels, effect.first);
+    } else {
+      effect.many = arena_.keep(std::span<const Parcel>(parcels));
+    }
+    effects_.push_back(effect);
   }
-  return steps_.add(step);
+  const Step step = {outcome.local, id};
+  steps_.add(local, asked, step);
+  return step;
 }
 
-const Network::Post& Network::new_post(Id inbox, Id letter) {
-  const std::uint64_t key = pair_key(inbox + 1, letter);
+Id Network::new_post(Id inbox, Id letter) {
   const std::lock_guard hold(lock_);
-  if (const Post* known = posts_.find(key)) return *known;
+  if (const Id* known = posts_.find(inbox, letter)) return *known;
   const Id after = post_locked(inbox, letter);
-  return posts_.add({key, facts_[after].print, after});
+  for (auto& slot : facts_[inbox].posts) {
+    const std::uint64_t known = slot.load(std::memory_order_relaxed);
+    if (known >> 32 == letter + 1) return static_cast<Id>(known);
+    if (known != 0) continue;
+    slot.store(pair_key(letter + 1, after), std::memory_order_release);
+    return after;
+  }
+  posts_.add(inbox, letter, after);
+  return after;
 }
 
-Id Network::judged(Worker& worker, Id judge, Id happening) {
-  const std::uint64_t key = pair_key(judge + 1, happening);
-  if (const Known* known = worker.judges.find(key)) [[likely]]
-    return known->id;
+Id Network::new_judgement(Id judge, Id happening) {
   const std::lock_guard hold(lock_);
+  if (const Id* known = judgements_.find(judge, happening)) return *known;
   const Id after = locals_.judge(judge, happening);
-  worker.judges.insert({key, after});
+  judgements_.add(judge, happening, after);
   return after;
 }
 
@@ -178,8 +188,8 @@ Id Network::intern(Inbox inbox) {
   }
   const Id id = inboxes_.push_back(std::move(inbox));
   facts_.emplace_back();
+  inbox_prints_.push_back(print);
   InboxFacts& facts = facts_[id];
-  facts.print = print;
   facts.due = due;
   facts.young = young;
   facts.count = static_cast<std::uint32_t>(options.size());
@@ -211,7 +221,7 @@ Fingerprint Network::fingerprint(const Id* state) const {
   Fingerprint sum = extra_print(state);
   for (std::uint32_t i = 0; i < n_; ++i) {
     plus(sum, locals_.local_print(state[i]));
-    plus(sum, facts_[state[n_ + i]].print);
+    plus(sum, inbox_prints_[state[n_ + i]]);
   }
   plus(sum, locals_.judge_print(state[judge_at_]));
   return sum;
@@ -259,21 +269,15 @@ class Network::Expansion {
         worker_(worker),
         out_(out),
         spent_(net.spent(state)),
-        phase_(net.phase(state)) {
-    base_ = net.extra_print(state);
-    plus(base_, locals_.judge_print(state[net.judge_at_]));
-    for (std::uint32_t i = 0; i < n_; ++i) {
-      selves_[i] = &locals_.facts(state[i]);
-      boxes_[i] = &net.facts_[state[n_ + i]];
-      plus(base_, selves_[i]->print);
-      plus(base_, boxes_[i]->print);
-    }
+        phase_(net.phase(state)),
+        base_(WordSum::of(state, net.width_)) {
+    for (std::uint32_t i = 0; i < n_; ++i) boxes_[i] = &net.facts_[state[n_ + i]];
   }
 
   Look run() {
     look_.content = true;
     for (std::uint32_t i = 0; i < n_; ++i) {
-      const Face& face = selves_[i]->face;
+      const Face& face = locals_.face(state_[i]);
       if (face.coin > 0) return toss(i);
       if (!face.content && face.up) look_.content = false;
     }
@@ -296,44 +300,26 @@ class Network::Expansion {
   // A successor under construction.
   void draft() {
     std::copy_n(state_, net_.width_, worker_.state.data());
-    print_ = base_;
+    sum_ = base_;
   }
-  void set_local(std::uint32_t i, Id local, const Fingerprint& print) {
-    Id& word = worker_.state[i];
-    minus(print_, locals_.local_print(word));
-    plus(print_, print);
-    word = local;
+  void set(std::uint32_t at, Id word) {
+    sum_.change(at, worker_.state[at], word);
+    worker_.state[at] = word;
   }
-  void set_inbox(std::uint32_t i, Id inbox) {
-    Id& word = worker_.state[n_ + i];
-    minus(print_, net_.facts_[word].print);
-    plus(print_, net_.facts_[inbox].print);
-    word = inbox;
-  }
+  void set_local(std::uint32_t i, Id local) { set(i, local); }
+  void set_inbox(std::uint32_t i, Id inbox) { set(n_ + i, inbox); }
   void judge(Id happening) {
-    if (happening == 0) return;
-    Id& word = worker_.state[net_.judge_at_];
-    const Id after = net_.judged(worker_, word, happening);
-    minus(print_, locals_.judge_print(word));
-    plus(print_, locals_.judge_print(after));
-    word = after;
+    if (happening != 0) set(net_.judge_at_, net_.judged(worker_.state[net_.judge_at_], happening));
   }
   void set_extra(Spent spent, Phase phase) {
-    if (!net_.spent_at_ && !net_.phase_at_) return;
-    minus(print_, net_.extra_print(worker_.state.data()));
-    if (net_.spent_at_) worker_.state[net_.spent_at_] = spent.bits;
-    if (net_.phase_at_) worker_.state[net_.phase_at_] = phase.bits;
-    plus(print_, net_.extra_print(worker_.state.data()));
+    if (net_.spent_at_) set(net_.spent_at_, spent.bits);
+    if (net_.phase_at_) set(net_.phase_at_, phase.bits);
   }
   // A letter to somebody who is down and stays so, and of which nobody hears, need not be kept.
   void post(std::uint32_t to, Id letter) {
     if (rules_.budget.crashes > 0 && !locals_.face(worker_.state[to]).up && !kept_for_the_dead(letter))
       return;
-    Id& word = worker_.state[n_ + to];
-    minus(print_, word == state_[n_ + to] ? boxes_[to]->print : net_.facts_[word].print);
-    const Post& after = net_.post(word, letter);
-    plus(print_, after.print);
-    word = after.inbox;
+    set_inbox(to, net_.post(worker_.state[n_ + to], letter));
   }
   bool kept_for_the_dead(Id letter) const {
     if (locals_.envelope(letter).kind != Envelope::Kind::message) return false;
@@ -342,23 +328,27 @@ class Network::Expansion {
   bool room(Spent::Field field, std::uint32_t most) const { return spent_.of(field) < most; }
 
   // False if the step broke a rule: there is no successor then.
-  bool follow(std::uint32_t i, const Step& outcome, const Move& move) {
-    if (outcome.complaint != 0) {
-      complain(outcome.complaint, move);
+  bool follow(std::uint32_t i, Step step, const Move& move) {
+    const Effect& effect = net_.effects_[step.effect];
+    if (effect.complaint != 0) {
+      complain(effect.complaint, move);
       return false;
     }
-    set_local(i, outcome.local, outcome.print);
-    for (const Parcel posted : outcome.posted()) post(posted.to(), posted.letter());
-    judge(outcome.happening);
+    set_local(i, step.local);
+    for (const Parcel posted : effect.posted()) post(posted.to(), posted.letter());
+    judge(effect.happening);
     return true;
   }
 
-  void go(std::uint32_t i, const Step& outcome, const Move& move) {
-    if (follow(i, outcome, move)) emit(move, labels_.after(i, outcome.happening != 0, outcome.posted()));
+  // Does the judge hear of it?
+  bool go(std::uint32_t i, Step step, const Move& move) {
+    const Effect& effect = net_.effects_[step.effect];
+    if (follow(i, step, move)) emit(move, labels_.after(i, effect.happening != 0, effect.posted()));
+    return effect.happening != 0;
   }
   void emit(const Move& move, std::uint64_t asleep) {
     if (rules_.symmetry) return emit_canonical(move);
-    out_.add(worker_.state.data(), print_, move, asleep);
+    out_.add(worker_.state.data(), sum_, move, asleep);
   }
 
   // Of all the states that differ from this one in names only, the one with the least fingerprint.
@@ -366,7 +356,7 @@ class Network::Expansion {
     const std::vector<Id>& state = worker_.state;
     std::vector<Id>& best = worker_.best;
     best = state;
-    Fingerprint least = print_;
+    Fingerprint least = net_.fingerprint(state.data());
     std::vector<Id>& other = worker_.other;
     other.resize(state.size());
     const auto permutations = locals_.permutations();
@@ -378,7 +368,7 @@ class Network::Expansion {
         other[to] = renamed(p, 0, state[i]);
         other[n_ + to] = renamed(p, 1, state[n_ + i]);
         plus(sum, locals_.local_print(other[to]));
-        plus(sum, net_.facts_[other[n_ + to]].print);
+        plus(sum, net_.inbox_prints_[other[n_ + to]]);
       }
       other[net_.judge_at_] = renamed(p, 2, state[net_.judge_at_]);
       plus(sum, locals_.judge_print(other[net_.judge_at_]));
@@ -387,7 +377,7 @@ class Network::Expansion {
         best = other;
       }
     }
-    out_.add(best.data(), least, move, 0);
+    out_.add(best.data(), WordSum::of(best.data(), net_.width_), move, 0);
   }
   Id renamed(std::uint32_t permutation, std::uint32_t kind, Id id) {
     Memo& memo = worker_.renames[3 * permutation + kind];
@@ -402,7 +392,7 @@ class Network::Expansion {
 
   // What node i may do next.
   void step_of(std::uint32_t i) {
-    const Face& face = selves_[i]->face;
+    const Face& face = locals_.face(state_[i]);
     const InboxFacts& inbox = *boxes_[i];
     if (!face.up) return vanish(i, inbox);
     if (face.wants) command(i, face);
@@ -439,11 +429,10 @@ class Network::Expansion {
         out_.skip(1);
         continue;
       }
-      const Step& outcome = net_.step(state_[i], Input::deliver, option.letter);
-      heard = heard || outcome.happening != 0;
       draft();
       set_inbox(i, option.rest);
-      go(i, outcome, move);
+      const bool told = go(i, net_.step(state_[i], Input::deliver, option.letter), move);
+      heard = heard || told;
     }
     labels_.close(open, heard);
   }
@@ -468,11 +457,10 @@ class Network::Expansion {
     for (std::uint32_t due = face.due; due != 0; due &= due - 1) {
       const auto timer = static_cast<std::uint32_t>(std::countr_zero(due));
       const Move move = {Move::Kind::fire, static_cast<std::uint8_t>(i), group, !free, timer};
-      const Step& outcome = net_.step(state_[i], Input::fire, timer);
-      heard = heard || outcome.happening != 0;
       draft();
       if (!free) set_extra(spent_.with_one_more(Spent::timeouts), phase_);
-      go(i, outcome, move);
+      const bool told = go(i, net_.step(state_[i], Input::fire, timer), move);
+      heard = heard || told;
     }
     labels_.close(group, heard);
   }
@@ -526,10 +514,7 @@ class Network::Expansion {
     draft();
     const Move move = {Move::Kind::tick, 0, Move::no_label, false, 0};
     for (std::uint32_t i = 0; i < n_; ++i) {
-      if (locals_.face(state_[i]).running) {
-        const Step& later = net_.step(state_[i], Input::tick, 0);
-        set_local(i, later.local, later.print);
-      }
+      if (locals_.face(state_[i]).running) set_local(i, net_.step(state_[i], Input::tick, 0).local);
       set_inbox(i, net_.aged(worker_, state_[n_ + i], phase_.cut()));
     }
     emit(move, 0);
@@ -552,21 +537,23 @@ class Network::Expansion {
     draft();
     set_extra(spent_, after);
     if (follow(next, outcome, move)) emit(move, 0);
-    if (outcome.complaint == 0 && room(Spent::crashes, rules_.budget.crashes)) die(next, outcome, after);
+    if (net_.effects_[outcome.effect].complaint == 0 && room(Spent::crashes, rules_.budget.crashes))
+      die(next, outcome, after);
   }
   std::uint32_t following(std::uint32_t node) const {
     for (++node; node < n_ && !locals_.face(state_[node]).up;) ++node;
     return node;
   }
-  void die(std::uint32_t i, const Step& outcome, Phase after) {
+  void die(std::uint32_t i, Step outcome, Phase after) {
+    const Effect& effect = net_.effects_[outcome.effect];
     std::uint32_t receivers = 0;
-    for (const Parcel posted : outcome.posted()) receivers |= 1u << posted.to();
+    for (const Parcel posted : effect.posted()) receivers |= 1u << posted.to();
     const Step dead = net_.step(outcome.local, Input::crash, 0);
     for (std::uint32_t reached = receivers;; reached = (reached - 1) & receivers) {
       draft();
       set_extra(spent_.with_one_more(Spent::crashes), after);
-      judge(outcome.happening);
-      for (const Parcel posted : outcome.posted()) {
+      judge(effect.happening);
+      for (const Parcel posted : effect.posted()) {
         if (reached >> posted.to() & 1) post(posted.to(), posted.letter());
       }
       fall(i, dead);
@@ -575,9 +562,9 @@ class Network::Expansion {
     }
   }
   // The node goes down, and what was under way to it with it, unless somebody may still hear of that.
-  void fall(std::uint32_t i, const Step& dead) {
-    set_local(i, dead.local, dead.print);
-    judge(dead.happening);
+  void fall(std::uint32_t i, Step dead) {
+    set_local(i, dead.local);
+    judge(net_.effects_[dead.effect].happening);
     const Inbox& inbox = net_.inboxes_[worker_.state[n_ + i]];
     Inbox rest = {{}, i};
     for (const Id letter : inbox.letters) {
@@ -702,10 +689,9 @@ class Network::Expansion {
   Successors& out_;
   Spent spent_;
   Phase phase_;
-  std::array<const Locals::Facts*, most_nodes> selves_;
   std::array<const InboxFacts*, most_nodes> boxes_;
-  Fingerprint base_;
-  Fingerprint print_ = {};
+  const WordSum base_;
+  WordSum sum_;
   bool progress_ = false;
   Look look_;
 };
@@ -718,9 +704,10 @@ Look Network::expand(const Id* state, Sleep sleep, unsigned worker, Successors& 
 std::map<std::string, std::uint64_t> Network::figures() const { return {}; }
 
 std::uint64_t Network::bytes() const {
-  std::uint64_t sum = locals_.bytes() + steps_.bytes() + posts_.bytes() + arena_.bytes() + facts_.bytes() +
-                      inboxes_.bytes() + known_inboxes_.bucket_count() * 21;
-  for (const auto& worker : workers_) sum += worker->judges.bytes() + worker->ages.bucket_count() * 13;
+  std::uint64_t sum = locals_.bytes() + steps_.bytes() + effect_values_.bytes() + effects_.bytes() +
+                      posts_.bytes() + judgements_.bytes() + arena_.bytes() + facts_.bytes() +
+                      inbox_prints_.bytes() + inboxes_.bytes() + known_inboxes_.bucket_count() * 21;
+  for (const auto& worker : workers_) sum += worker->ages.bucket_count() * 13;
   return sum;
 }
 

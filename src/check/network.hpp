@@ -9,7 +9,6 @@
 #include "check/patient_mutex.hpp"
 #include "check/remembered.hpp"
 #include "check/space.hpp"
-#include "check/table.hpp"
 
 namespace conclave::check {
 
@@ -33,7 +32,6 @@ class Network final : public Space {
   std::vector<Id> initial() override;
   void set_workers(unsigned workers) override;
   Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) override;
-  Fingerprint fingerprint(const Id* state) const override;
   bool is_wrong(const Id* state) const override;
   std::vector<Wrong> wrongs(const Id* state) const override;
   std::vector<Wrong> wrongs_at_end(const Id* state) const override;
@@ -62,11 +60,12 @@ class Network final : public Space {
     std::uint32_t receiver = 0;
     bool operator==(const Inbox&) const = default;
   };
-  // One line of the cache. The first options stand in place: most inboxes have no more.
+  // One line of the cache. The first options, and the first inboxes that this one has become with a letter
+  // more, stand in place: most inboxes have no more.
   struct alignas(64) InboxFacts {
-    Fingerprint print = {};
     const Option* many = nullptr;
-    Option first[4] = {};
+    Option first[3] = {};
+    std::atomic<std::uint64_t> posts[3] = {};  // the letter and one, and the inbox; 0: nothing is here
     std::uint32_t count = 0;
     bool due = false;    // something must have arrived by now
     bool young = false;  // something may take longer
@@ -84,33 +83,29 @@ class Network final : public Space {
     std::uint32_t to() const { return bits >> letter_bits; }
     Id letter() const { return bits & ((1u << letter_bits) - 1); }
   };
-  // What a process does with an input; likewise.
-  struct alignas(64) Step {
-    std::uint64_t key = 0;  // the process and the input
-    Fingerprint print = {};
-    Id local = 0;
+  // What comes of a step beside the process itself. Many steps have the same effect.
+  struct Effect {
     Id happening = 0;
     std::uint32_t complaint = 0;
-    std::uint32_t count = 0;
     const Parcel* many = nullptr;
     Parcel first[4] = {};
+    std::uint32_t count = 0;
     std::span<const Parcel> posted() const { return {many ? many : first, count}; }
   };
-  static_assert(sizeof(Step) == 64);
-  // Which inbox another is with one more letter.
-  struct Post {
-    std::uint64_t key = 0;  // the inbox and the letter
-    Fingerprint print = {};
-    Id inbox = 0;
+  struct EffectValue {
+    Id happening = 0;
+    std::uint32_t complaint = 0;
+    std::vector<std::uint32_t> parcels = {};
+    bool operator==(const EffectValue&) const = default;
   };
-  struct Known {
-    std::uint64_t key = 0;
-    Id id = 0;
+  // What a process does with an input.
+  struct Step {
+    Id local = 0;
+    Id effect = 0;
   };
   using Memo = boost::unordered_flat_map<std::uint64_t, std::uint32_t>;
   // What one worker has met, so that it need not ask for the lock again.
   struct Worker {
-    Table<Known> judges;
     Memo ages;
     std::vector<Memo> renames;  // of locals, letters' inboxes, judges, by permutation
     std::vector<Id> state;      // under construction
@@ -118,7 +113,7 @@ class Network final : public Space {
     std::vector<Id> other;
   };
   class Expansion;
-  template <bool labelled>
+  template <bool labelled, std::uint32_t nodes>
   class Calm;
   static constexpr std::uint32_t most_nodes = 24;
 
@@ -146,22 +141,34 @@ class Network final : public Space {
   };
 
   static std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
-  static std::uint64_t step_key(Id local, Input input, std::uint32_t argument) {
-    return pair_key(local + 1, static_cast<std::uint32_t>(input) << 28 | argument);
+  static std::uint32_t question(Input input, std::uint32_t argument) {
+    return static_cast<std::uint32_t>(input) << 28 | argument;
   }
-  const Step& step(Id local, Input input, std::uint32_t argument) {
-    const Step* const known = steps_.find(step_key(local, input, argument));
+  Step step(Id local, Input input, std::uint32_t argument) {
+    return step(steps_.of(local), local, input, argument);
+  }
+  Step step(const Remembered<Step>::Answers& answers, Id local, Input input, std::uint32_t argument) {
+    const Step* const known = answers.to(question(input, argument));
     return known ? *known : new_step(local, input, argument);
   }
-  const Step& new_step(Id local, Input input, std::uint32_t argument);
+  Step new_step(Id local, Input input, std::uint32_t argument);
   // The inbox with one more letter.
-  const Post& post(Id inbox, Id letter) {
-    const Post* const known = posts_.find(pair_key(inbox + 1, letter));
+  Id post(Id inbox, Id letter) { return post(facts_[inbox], inbox, letter); }
+  Id post(const InboxFacts& facts, Id inbox, Id letter) {
+    for (const auto& slot : facts.posts) {
+      const std::uint64_t known = slot.load(std::memory_order_acquire);
+      if (known >> 32 == letter + 1) return static_cast<Id>(known);
+    }
+    const Id* const known = posts_.find(inbox, letter);
     return known ? *known : new_post(inbox, letter);
   }
-  const Post& new_post(Id inbox, Id letter);
+  Id new_post(Id inbox, Id letter);
+  Id judged(Id judge, Id happening) {
+    const Id* const known = judgements_.find(judge, happening);
+    return known ? *known : new_judgement(judge, happening);
+  }
+  Id new_judgement(Id judge, Id happening);
   Look expand_calmly(const Id* state, const Sleep& sleep, Worker& worker, Successors& out);
-  Id judged(Worker& worker, Id judge, Id happening);
   Id aged(Worker& worker, Id inbox, std::uint32_t cut);
   Id intern(Inbox inbox);
   Id post_locked(Id inbox, Id letter);
@@ -173,6 +180,8 @@ class Network final : public Space {
   }
   Spent spent(const Id* state) const { return {spent_at_ ? state[spent_at_] : 0}; }
   Phase phase(const Id* state) const { return {phase_at_ ? state[phase_at_] : 0}; }
+  // By what the numbers stand for: the same whoever met it first.
+  Fingerprint fingerprint(const Id* state) const;
   Fingerprint extra_print(const Id* state) const;
   trace::Directions last_words(const Id* before, const Move& move) const;
 
@@ -187,15 +196,20 @@ class Network final : public Space {
   bool calm_ = false;  // nothing goes wrong, and no time passes
   bool invariants_ = false;
   trace::Directions prologue_;
+  std::vector<std::unique_ptr<Worker>> workers_;
 
-  mutable PatientMutex lock_;
+  // What is written while others read what stands before has lines of the cache of its own.
+  alignas(64) mutable PatientMutex lock_;
   Remembered<Step> steps_;
-  Remembered<Post> posts_;
+  Interner<EffectValue> effect_values_;
+  Segmented<Effect> effects_;
+  Remembered<Id> posts_;  // what does not stand with the inbox
+  Remembered<Id> judgements_;
   Arena arena_;
   Segmented<InboxFacts> facts_;
+  Segmented<Fingerprint> inbox_prints_;
   Segmented<Inbox> inboxes_;
   boost::unordered_flat_map<Fingerprint, Id, HashFingerprint> known_inboxes_;
-  std::vector<std::unique_ptr<Worker>> workers_;
 };
 
 }  // namespace conclave::check

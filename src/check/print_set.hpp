@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "check/pages.hpp"
 #include "check/prefetch.hpp"
+#include "check/room.hpp"
 
 namespace conclave::check {
 
@@ -28,18 +28,19 @@ struct Print {
 
 class PrintSet {
  public:
-  // With `numbered`, every fingerprint has a number beside it. Several sets can share their pages.
-  PrintSet(bool numbered, Pages& pages) : numbered_(numbered), pages_(&pages) { add_lines(first_lines); }
+  // With `numbered`, every fingerprint has a number beside it.
+  explicit PrintSet(bool numbered) : numbered_(numbered) { add_lines(first_lines); }
 
   void prefetch(const Print& print) const { check::prefetch(line(home(print.low))); }
 
-  // The number beside that fingerprint and false; or, if it is new, `number` and true. Of unnumbered
-  // fingerprints, the number means nothing.
+  // Whether it is new. Of a set without numbers.
+  bool insert(const Print& print) { return insert<Plain>(print, 0).second; }
+  // The number beside that fingerprint and false; or, if it is new, `number` and true.
   std::pair<std::uint32_t, bool> insert(const Print& print, std::uint32_t number) {
-    return numbered_ ? insert<Numbered>(print, number) : insert<Plain>(print, number);
+    return insert<Numbered>(print, number);
   }
   std::uint64_t size() const { return used_; }
-  std::uint64_t bytes() const { return units_.size() * Pages::unit + units_.capacity() * sizeof(std::byte*); }
+  std::uint64_t bytes() const { return room_.bytes(); }
 
  private:
   // All at once, and nothing to guess for the processor: where in a line a search ends.
@@ -87,16 +88,13 @@ class PrintSet {
   };
   static constexpr std::uint64_t line_bytes = 64;
   static_assert(sizeof(Plain) == line_bytes && sizeof(Numbered) == line_bytes);
-  static constexpr std::uint64_t unit_lines = Pages::unit / line_bytes;
   static constexpr std::uint64_t first_lines = 64;
 
   std::uint64_t home(std::uint64_t low) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<Wide>(low) * lines_ >> 64);
   }
-  std::byte* line(std::uint64_t index) const {
-    return units_[index / unit_lines] + index % unit_lines * line_bytes;
-  }
+  std::byte* line(std::uint64_t index) const { return first_ + index * line_bytes; }
   template <class Line>
   Line& at(std::uint64_t index) const {
     return *reinterpret_cast<Line*>(line(index));
@@ -120,12 +118,14 @@ class PrintSet {
     }
   }
 
-  // Below a unit by doubling, then by a third.
+  // By doubling as long as it is small, then by a third, and no further than to whole pages.
   template <class Line>
   void grow() {
     const std::uint64_t before = lines_;
-    const std::uint64_t units = std::max<std::uint64_t>(before / unit_lines / 3, 1);
-    add_lines(before < unit_lines ? before : units * unit_lines);
+    const std::uint64_t bytes = before * line_bytes;
+    const std::uint64_t step = Room::step_at(bytes);
+    add_lines(bytes < 4 * Room::small ? before
+                                      : std::max(bytes / 3 / step, std::uint64_t{1}) * step / line_bytes);
     std::vector<std::pair<Print, std::uint32_t>> late;  // what would go to a line whose turn has not come
     for (std::uint64_t index = before; index-- > 0;) {
       const Line old = at<Line>(index);
@@ -149,15 +149,16 @@ class PrintSet {
     return false;
   }
   void add_lines(std::uint64_t more) {
-    lines_ += more;
-    while (units_.size() * unit_lines < lines_) units_.push_back(pages_->take());
+    room_.grow((lines_ + more) * line_bytes);
+    // What is there is used, unless it is hardly anything.
+    lines_ = lines_ + more < Room::small / line_bytes ? lines_ + more : room_.bytes() / line_bytes;
     // Fuller it would be slower: too many searches would go on to a line that nobody has asked for in time.
     full_ = lines_ * (numbered_ ? Numbered::room : Plain::room) * 2 / 3;
   }
 
   bool numbered_;
-  Pages* pages_;
-  std::vector<std::byte*> units_;
+  Room room_;
+  std::byte* first_ = room_.begin();
   std::uint64_t lines_ = 0;
   std::uint64_t full_ = 0;  // how many fingerprints are enough
   std::uint64_t used_ = 0;

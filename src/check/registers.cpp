@@ -38,17 +38,9 @@ Id RegisterSpace::intern(Memory memory) {
   const auto [id, fresh] = memories_.intern(std::move(memory));
   if (!fresh) return id;
   const Memory& mine = memories_[id];
-  const Fingerprint plain = conclave::fingerprint(mine);
-  facts_.emplace_back(salted(2, plain.high, plain.low), arena_.keep(std::span<const Word>(mine.words)),
+  facts_.emplace_back(arena_.keep(std::span<const Word>(mine.words)),
                       arena_.keep(std::span<const std::uint8_t>(mine.writers)));
   return id;
-}
-
-Fingerprint RegisterSpace::fingerprint(const Id* state) const {
-  Fingerprint sum = facts_[state[n_]].print;
-  plus(sum, programs_.judge_print(state[n_ + 1]));
-  for (std::uint32_t i = 0; i < n_; ++i) plus(sum, programs_.local_print(state[i]));
-  return sum;
 }
 
 std::uint32_t RegisterSpace::waiting(const Id* state) const {
@@ -62,31 +54,35 @@ std::uint32_t RegisterSpace::holding(const Id* state) const {
   return some;
 }
 
-const RegisterSpace::Step& RegisterSpace::step(Id local, Input input, Word value) {
-  ensure(value <= Programs::beginning_of_write, "values can be numbered");
-  const auto argument = static_cast<std::uint32_t>(value);
-  const std::uint64_t key =
-      std::uint64_t{local + 1} << 32 | static_cast<std::uint32_t>(input) << 28 | argument;
-  if (const Step* known = steps_.find(key)) [[likely]]
-    return *known;
+RegisterSpace::Step RegisterSpace::new_step(Id local, Input input, std::uint32_t argument) {
   const std::lock_guard hold(lock_);
-  if (const Step* known = steps_.find(key)) return *known;
+  const std::uint32_t asked = question(input, argument);
+  if (const Step* known = steps_.find(local, asked)) return *known;
   const Outcome outcome = programs_.apply(local, input, argument);
-  return steps_.add(
-      {key, programs_.local_print(outcome.local), outcome.local, outcome.happening, outcome.complaint});
+  const Step step = {outcome.local, outcome.happening, outcome.complaint};
+  steps_.add(local, asked, step);
+  return step;
 }
 
 template <class How>
-const RegisterSpace::Change& RegisterSpace::changed(Id memory, std::uint32_t write, How&& how) {
-  const std::uint64_t key = std::uint64_t{memory + 1} << 32 | write;
-  if (const Change* known = changes_.find(key)) [[likely]]
+Id RegisterSpace::changed(Id memory, std::uint32_t write, How&& how) {
+  if (const Id* known = changes_.find(memory, write)) [[likely]]
     return *known;
   const std::lock_guard hold(lock_);
-  if (const Change* known = changes_.find(key)) return *known;
+  if (const Id* known = changes_.find(memory, write)) return *known;
   Memory after = memories_[memory];
   how(after);
   const Id id = intern(std::move(after));
-  return changes_.add({key, facts_[id].print, id});
+  changes_.add(memory, write, id);
+  return id;
+}
+
+Id RegisterSpace::new_judgement(Id judge, Id happening) {
+  const std::lock_guard hold(lock_);
+  if (const Id* known = judgements_.find(judge, happening)) return *known;
+  const Id after = programs_.judge(judge, happening);
+  judgements_.add(judge, happening, after);
+  return after;
 }
 
 // The successors of one state.
@@ -100,114 +96,110 @@ class RegisterSpace::Expansion {
         worker_(worker),
         out_(out),
         memory_(space.facts_[state[space.n_]]),
-        base_(memory_.print) {
-    plus(base_, programs_.judge_print(state[n_ + 1]));
-    for (std::uint32_t i = 0; i < n_; ++i) {
-      selves_[i] = &programs_.facts(state[i]);
-      nexts_[i] = &programs_.next(state[i]);
-      plus(base_, selves_[i]->print);
-    }
+        base_(WordSum::of(state, space.width())) {
     copy_words(worker.state.data(), state, space.width());
   }
 
   Look run() {
     Look look = {.final = true, .content = true};
+    const bool safe = space_.kind_ == Registers::safe;
     for (std::uint32_t i = 0; i < n_; ++i) {
-      const Face& face = selves_[i]->face;
+      const Face& face = programs_.face(state_[i]);
       if (!face.content) look.content = false;
       const auto node = static_cast<std::uint8_t>(i);
       if (face.wants) {
         look.final = false;
-        emit(i, space_.step(state_[i], Input::command, 0), nullptr,
-             {Move::Kind::command, node, node, !face.presses, 0});
+        emit(i, Input::command, 0, state_[n_], {Move::Kind::command, node, node, !face.presses, 0});
       }
-      if (nexts_[i]->waits) continue;
+      const Programs::Next& next = programs_.next(state_[i]);
+      if (next.waits) continue;
       look.final = false;
-      access(i);
+      if (safe) {
+        access_safely(i, next);
+      } else {
+        access(i, next.access);
+      }
     }
     return look;
   }
 
  private:
-  void access(std::uint32_t i) {
-    const Programs::Next& next = *nexts_[i];
-    switch (next.access.kind) {
-      case Access::Kind::local: return take(i, 0, nullptr);
-      case Access::Kind::write: return write(i, next);
-      case Access::Kind::read: return read(i, next.access.place);
-      case Access::Kind::read_via:
-        ensure(space_.kind_ != Registers::safe, "safe registers are read one at a time");
-        return read(i, next.access.place + static_cast<std::uint32_t>(memory_.words[next.access.via]));
+  [[gnu::always_inline]] void access(std::uint32_t i, const Access& access) {
+    Word value = 0;
+    Id after = state_[n_];
+    switch (access.kind) {
+      case Access::Kind::local: break;
+      case Access::Kind::write:
+        value = access.value;
+        after = space_.changed(state_[n_], write_key(access) | 1,
+                               [&](Memory& m) { m.words[access.place] = access.value; });
+        break;
+      case Access::Kind::read: value = memory_.words[access.place]; break;
+      case Access::Kind::read_via: value = memory_.words[access.place + memory_.words[access.via]]; break;
     }
+    take(i, value, after);
   }
 
-  void write(std::uint32_t i, const Programs::Next& next) {
+  // A write takes two steps, and a read that overlaps it returns anything that the register may ever hold.
+  void access_safely(std::uint32_t i, const Programs::Next& next) {
     const Access& access = next.access;
-    const bool safe = space_.kind_ == Registers::safe;
-    ensure(access.value < 1u << 20 && access.place < 1u << 10, "writes can be numbered");
-    const std::uint32_t key = access.place << 21 | static_cast<std::uint32_t>(access.value) << 1;
-    if (safe && !next.writing) {
-      const Change& after = space_.changed(state_[n_], key, [&](Memory& m) { ++m.writers[access.place]; });
-      const auto node = static_cast<std::uint8_t>(i);
-      return emit(i, space_.step(state_[i], Input::access, Programs::beginning_of_write), &after,
-                  {Move::Kind::begin, node, node, false, 0});
+    switch (access.kind) {
+      case Access::Kind::local: return take(i, 0, state_[n_]);
+      case Access::Kind::read: return read_safely(i, access.place);
+      case Access::Kind::read_via: return ensure(false, "safe registers are read one at a time");
+      case Access::Kind::write: break;
     }
-    take(i, access.value, &space_.changed(state_[n_], key | 1, [&](Memory& m) {
-      m.words[access.place] = access.value;
-      if (safe) --m.writers[access.place];
-    }));
+    if (next.writing) {
+      return take(i, access.value, space_.changed(state_[n_], write_key(access) | 1, [&](Memory& m) {
+        m.words[access.place] = access.value;
+        --m.writers[access.place];
+      }));
+    }
+    const Id after =
+        space_.changed(state_[n_], write_key(access), [&](Memory& m) { ++m.writers[access.place]; });
+    const auto node = static_cast<std::uint8_t>(i);
+    emit(i, Input::access, Programs::beginning_of_write, after, {Move::Kind::begin, node, node, false, 0});
   }
-
-  // A read that overlaps a write to a safe register returns anything that the register may ever hold.
-  void read(std::uint32_t i, std::uint32_t place) {
-    if (space_.kind_ != Registers::safe || memory_.writers[place] == 0)
-      return take(i, memory_.words[place], nullptr);
+  void read_safely(std::uint32_t i, std::uint32_t place) {
+    if (memory_.writers[place] == 0) return take(i, memory_.words[place], state_[n_]);
     const Register& info = programs_.registers()[place];
     for (Word value = info.least; value <= std::min(info.most, space_.most_); ++value)
-      take(i, value, nullptr);
+      take(i, value, state_[n_]);
+  }
+  static std::uint32_t write_key(const Access& access) {
+    ensure(access.value < 1u << 20 && access.place < 1u << 10, "writes can be numbered");
+    return access.place << 21 | static_cast<std::uint32_t>(access.value) << 1;
   }
 
-  void take(std::uint32_t i, Word value, const Change* after) {
+  [[gnu::always_inline]] void take(std::uint32_t i, Word value, Id after) {
     const auto node = static_cast<std::uint8_t>(i);
-    emit(i, space_.step(state_[i], Input::access, value), after,
+    emit(i, Input::access, value, after,
          {Move::Kind::access, node, node, false, static_cast<std::uint32_t>(value)});
   }
 
-  // Without a change nobody has written to the registers.
-  void emit(std::uint32_t i, const Step& step, const Change* after, const Move& move) {
-    if (step.complaint != 0) {
-      const std::lock_guard hold(space_.lock_);
-      return out_.complain(move, programs_.complaint(step.complaint));
+  // A program moves on, and the registers hold this.
+  [[gnu::always_inline]] void emit(std::uint32_t i, Input input, Word value, Id memory, const Move& move) {
+    const Step step = space_.step(state_[i], input, value);
+    if (step.complaint != 0) [[unlikely]]
+      return complain(step.complaint, move);
+    Id* const words = worker_.state.data();
+    WordSum sum = base_;
+    sum.change(i, state_[i], step.local);
+    sum.change(n_, state_[n_], memory);
+    words[i] = step.local;
+    words[n_] = memory;
+    if (step.happening != 0) {
+      words[n_ + 1] = space_.judged(state_[n_ + 1], step.happening);
+      sum.change(n_ + 1, state_[n_ + 1], words[n_ + 1]);
     }
-    std::vector<Id>& state = worker_.state;
-    Fingerprint print = base_;
-    replace(print, selves_[i]->print, step.print);
-    state[i] = step.local;
-    if (after) {
-      replace(print, memory_.print, after->print);
-      state[n_] = after->memory;
-    }
-    if (step.happening != 0) judge(step.happening, print);
-    out_.add(state.data(), print, move, 0);
-    state[i] = state_[i];
-    state[n_] = state_[n_];
-    state[n_ + 1] = state_[n_ + 1];
+    out_.add(words, sum, move, 0);
+    words[i] = state_[i];
+    words[n_] = state_[n_];
+    words[n_ + 1] = state_[n_ + 1];
   }
-
-  void judge(Id happening, Fingerprint& print) {
-    const std::uint64_t key = std::uint64_t{state_[n_ + 1] + 1} << 32 | happening;
-    const Known* known = worker_.judges.find(key);
-    if (!known) {
-      const std::lock_guard hold(space_.lock_);
-      known = worker_.judges.insert({key, programs_.judge(state_[n_ + 1], happening)});
-    }
-    replace(print, programs_.judge_print(state_[n_ + 1]), programs_.judge_print(known->id));
-    worker_.state[n_ + 1] = known->id;
-  }
-
-  static void replace(Fingerprint& sum, const Fingerprint& old, const Fingerprint& by) {
-    minus(sum, old);
-    plus(sum, by);
+  [[gnu::noinline]] void complain(std::uint32_t complaint, const Move& move) {
+    const std::lock_guard hold(space_.lock_);
+    out_.complain(move, programs_.complaint(complaint));
   }
 
   RegisterSpace& space_;
@@ -217,9 +209,7 @@ class RegisterSpace::Expansion {
   Worker& worker_;
   Successors& out_;
   const MemoryFacts& memory_;
-  std::array<const Locals::Facts*, most_nodes> selves_;
-  std::array<const Programs::Next*, most_nodes> nexts_;
-  Fingerprint base_;
+  const WordSum base_;
 };
 
 Look RegisterSpace::expand(const Id* state, Sleep, unsigned worker, Successors& out) {
@@ -244,10 +234,8 @@ std::map<std::string, std::uint64_t> RegisterSpace::figures() const {
 }
 
 std::uint64_t RegisterSpace::bytes() const {
-  std::uint64_t sum = programs_.bytes() + memories_.bytes() + facts_.bytes() + steps_.bytes() +
-                      changes_.bytes() + arena_.bytes();
-  for (const Worker& worker : workers_) sum += worker.judges.bytes();
-  return sum;
+  return programs_.bytes() + memories_.bytes() + facts_.bytes() + steps_.bytes() + changes_.bytes() +
+         judgements_.bytes() + arena_.bytes();
 }
 
 Report explore_registers(Programs& programs, Registers kind, const Options& options) {

@@ -9,7 +9,6 @@
 #include "check/locals.hpp"
 #include "check/remembered.hpp"
 #include "check/space.hpp"
-#include "check/table.hpp"
 #include "core/describe.hpp"
 #include "core/program.hpp"
 
@@ -61,7 +60,6 @@ class RegisterSpace final : public Space {
     for (Worker& worker : workers_) worker.state.resize(width());
   }
   Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) override;
-  Fingerprint fingerprint(const Id* state) const override;
   bool is_wrong(const Id* state) const override { return programs_.is_wrong(state[n_ + 1]); }
   std::vector<Wrong> wrongs(const Id* state) const override { return programs_.wrongs(state[n_ + 1]); }
   std::vector<Wrong> wrongs_at_end(const Id* state) const override {
@@ -86,40 +84,38 @@ class RegisterSpace final : public Space {
     std::vector<std::uint8_t> writers = {};  // per register, writes under way; safe registers only
     bool operator==(const Memory&) const = default;
   };
-  // Half a line of the cache.
-  struct alignas(32) MemoryFacts {
-    Fingerprint print = {};
+  struct MemoryFacts {
     const Word* words = nullptr;
     const std::uint8_t* writers = nullptr;
   };
-  static_assert(sizeof(MemoryFacts) == 32);
   // What a program does on reading a value.
   struct Step {
-    std::uint64_t key = 0;  // the program and the value
-    Fingerprint print = {};
     Id local = 0;
     Id happening = 0;
     std::uint32_t complaint = 0;
   };
-  // What the registers hold after a write.
-  struct Change {
-    std::uint64_t key = 0;  // the registers and the write
-    Fingerprint print = {};
-    Id memory = 0;
-  };
-  struct Known {
-    std::uint64_t key = 0;
-    Id id = 0;
-  };
   struct Worker {
-    Table<Known> judges;
     std::vector<Id> state = {};
   };
 
-  const Step& step(Id local, Input input, Word value);
+  static std::uint32_t question(Input input, std::uint32_t argument) {
+    return static_cast<std::uint32_t>(input) << 28 | argument;
+  }
+  Step step(Id local, Input input, Word value) {
+    ensure(value <= Programs::beginning_of_write, "values can be numbered");
+    const auto argument = static_cast<std::uint32_t>(value);
+    const Step* const known = steps_.find(local, question(input, argument));
+    return known ? *known : new_step(local, input, argument);
+  }
+  Step new_step(Id local, Input input, std::uint32_t argument);
   // What the registers hold after `change`; remembered under a key.
   template <class How>
-  const Change& changed(Id memory, std::uint32_t write, How&& how);
+  Id changed(Id memory, std::uint32_t write, How&& how);
+  Id judged(Id judge, Id happening) {
+    const Id* const known = judgements_.find(judge, happening);
+    return known ? *known : new_judgement(judge, happening);
+  }
+  Id new_judgement(Id judge, Id happening);
   Id intern(Memory memory);
   class Expansion;
 
@@ -127,13 +123,15 @@ class RegisterSpace final : public Space {
   Registers kind_;
   Word most_;
   std::uint32_t n_;
-  std::mutex lock_;
+  std::vector<Worker> workers_;
+  // What is written while others read what stands before has lines of the cache of its own.
+  alignas(64) std::mutex lock_;
   Interner<Memory> memories_;
   Segmented<MemoryFacts> facts_;
   Remembered<Step> steps_;
-  Remembered<Change> changes_;
+  Remembered<Id> changes_;
+  Remembered<Id> judgements_;
   Arena arena_;
-  std::vector<Worker> workers_;
   Word greatest_ = 0;
 };
 

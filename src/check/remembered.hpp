@@ -1,84 +1,110 @@
-// What has been worked out once and is asked for millions of times: values by key. One thread at a time adds,
-// any number ask without a lock, and a value stays where it is.
+// What has been worked out once and is asked for millions of times: what each of many owners, known by
+// number, answers to which question. One thread at a time adds, and any number ask without a lock.
 #pragma once
 #include <atomic>
-#include <cstddef>
+#include <bit>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <type_traits>
 
+#include "check/arena.hpp"
 #include "check/segmented.hpp"
 
 namespace conclave::check {
 
-// `Value` has a field `key`. The index is small, eight of its slots to a line of the cache: a question costs
-// a line of it and the value's own.
-template <class Value>
+// The answers of an owner lie together, as a small hash table: who asks it one thing soon asks it another. An
+// answer is copied out; a table that has become too small is left behind as it is, for those who look at it.
+template <class Answer>
 class Remembered {
- public:
-  Remembered() { use(std::make_unique<Index>(first_slots)); }
+  static_assert(std::is_trivially_copyable_v<Answer>);
+  struct Slot {
+    std::uint32_t mark = 0;  // the question and one; 0: nothing is here
+    Answer answer = {};
+  };
+  using Table =
+      std::uintptr_t;  // its slots begin at a line of the cache; the bits below say how many there are
 
-  const Value* find(std::uint64_t key) const {
-    const std::uint64_t hash = mixed(key);
-    const Index& index = *index_.load(std::memory_order_acquire);
-    for (std::size_t i = hash & index.mask;; i = (i + 1) & index.mask) {
-      const std::uint64_t slot = index.slots[i].load(std::memory_order_acquire);
-      if (slot == 0) return nullptr;
-      if (slot >> 32 != hash >> 32) continue;
-      const Value& value = values_[static_cast<std::uint32_t>(slot) - 1];
-      if (value.key == key) return &value;
+ public:
+  // What one owner has answered so far.
+  class Answers {
+   public:
+    // The answer, or null.
+    const Answer* to(std::uint32_t question) const {
+      for (std::uint32_t i = home(question, mask_);; i = (i + 1) & mask_) {
+        const std::uint32_t mark = std::atomic_ref(slots_[i].mark).load(std::memory_order_acquire);
+        if (mark == question + 1) return &slots_[i].answer;
+        if (mark == 0) return nullptr;
+      }
     }
+
+   private:
+    friend Remembered;
+    explicit Answers(Table table) : slots_(slots_of(table)), mask_(mask_of(table)) {}
+    Slot* slots_;
+    std::uint32_t mask_;
+  };
+  Answers of(std::uint32_t owner) const {
+    if (owner >= known_.load(std::memory_order_acquire)) [[unlikely]]
+      return Answers(silence_);
+    return Answers(tables_[owner].load(std::memory_order_acquire));
   }
-  // Of a key that is not there.
-  const Value& add(const Value& value) {
-    if (4 * (std::size_t{values_.size()} + 1) > 3 * (indices_.back()->mask + 1)) grow();
-    const std::uint64_t hash = mixed(value.key);
-    const std::uint32_t number = values_.push_back(value);
-    place(*indices_.back(), hash, number);
-    return values_[number];
+  const Answer* find(std::uint32_t owner, std::uint32_t question) const { return of(owner).to(question); }
+  // To a question that has no answer yet.
+  void add(std::uint32_t owner, std::uint32_t question, const Answer& answer) {
+    if (tables_.size() <= owner) make_room(owner);
+    Table table = tables_[owner].load(std::memory_order_relaxed);
+    if (4 * (used_[owner] + 1) > 3 * (mask_of(table) + 1)) {
+      table = grown(table);
+      tables_[owner].store(table, std::memory_order_release);
+    }
+    place(table, question + 1, answer);
+    ++used_[owner];
+    ++size_;
   }
-  std::uint32_t size() const { return values_.size(); }
-  std::uint64_t bytes() const {
-    std::uint64_t sum = values_.bytes();
-    for (const auto& index : indices_) sum += (index->mask + 1) * sizeof(Slot);
-    return sum;
-  }
+  std::uint64_t size() const { return size_; }
+  std::uint64_t bytes() const { return arena_.bytes() + tables_.bytes() + used_.bytes(); }
 
  private:
-  using Slot = std::atomic<std::uint64_t>;  // the upper half of the hash, and the value's number from 1
-  struct Index {
-    explicit Index(std::size_t size) : mask(size - 1), slots(size) {}
-    std::size_t mask;
-    std::vector<Slot, LargePages<Slot>> slots;
-  };
-  static constexpr std::size_t first_slots = 64;
+  static constexpr unsigned first_bits = 1;
+  static constexpr Table bits_mask = 63;
 
-  static std::uint64_t mixed(std::uint64_t key) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = static_cast<Wide>(key) * 0x9e3779b97f4a7c15u;
-    return static_cast<std::uint64_t>(product ^ product >> 64);
+  static Slot* slots_of(Table table) { return reinterpret_cast<Slot*>(table & ~bits_mask); }
+  static std::uint32_t mask_of(Table table) { return (1u << (table & bits_mask)) - 1; }
+  static std::uint32_t home(std::uint32_t question, std::uint32_t mask) {
+    const std::uint32_t mixed = question * 0x9e3779b1u;
+    return (mixed ^ mixed >> 15) & mask;
   }
-  static void place(Index& index, std::uint64_t hash, std::uint32_t number) {
-    std::size_t i = hash & index.mask;
-    while (index.slots[i].load(std::memory_order_relaxed) != 0) i = (i + 1) & index.mask;
-    index.slots[i].store(hash >> 32 << 32 | (number + 1), std::memory_order_release);
+  Table new_table(unsigned bits) {
+    return reinterpret_cast<Table>(arena_.template make<Slot>(std::size_t{1} << bits)) | bits;
   }
-  // Who is looking at the old one may go on: it is kept, and all the old ones together are no larger than
-  // this.
-  void grow() {
-    auto larger = std::make_unique<Index>(2 * (indices_.back()->mask + 1));
-    for (std::uint32_t number = 0; number < values_.size(); ++number)
-      place(*larger, mixed(values_[number].key), number);
-    use(std::move(larger));
+  void make_room(std::uint32_t owner) {
+    while (tables_.size() <= owner) {
+      tables_.emplace_back(new_table(first_bits));
+      used_.push_back(0);
+    }
+    known_.store(tables_.size(), std::memory_order_release);
   }
-  void use(std::unique_ptr<Index> index) {
-    indices_.push_back(std::move(index));
-    index_.store(indices_.back().get(), std::memory_order_release);
+  Table grown(Table old) {
+    const Table larger = new_table(static_cast<unsigned>(old & bits_mask) + 1);
+    for (std::uint32_t i = 0; i <= mask_of(old); ++i) {
+      const Slot& slot = slots_of(old)[i];
+      if (slot.mark != 0) place(larger, slot.mark, slot.answer);
+    }
+    return larger;
+  }
+  static void place(Table table, std::uint32_t mark, const Answer& answer) {
+    Slot* const slots = slots_of(table);
+    std::uint32_t i = home(mark - 1, mask_of(table));
+    while (slots[i].mark != 0) i = (i + 1) & mask_of(table);
+    slots[i].answer = answer;
+    std::atomic_ref(slots[i].mark).store(mark, std::memory_order_release);
   }
 
-  Segmented<Value> values_;
-  std::vector<std::unique_ptr<Index>> indices_;
-  std::atomic<const Index*> index_ = nullptr;
+  Arena arena_;
+  const Table silence_ = new_table(0);                // of those who have answered nothing
+  Segmented<std::atomic<Table>> tables_;              // by owner
+  alignas(64) std::atomic<std::uint32_t> known_ = 0;  // owners whose tables can be asked
+  alignas(64) std::uint64_t size_ = 0;
+  Segmented<std::uint32_t> used_;  // slots, by owner
 };
 
 }  // namespace conclave::check

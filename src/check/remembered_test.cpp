@@ -7,52 +7,63 @@
 namespace conclave::check {
 namespace {
 
-struct Square {
-  std::uint64_t key = 0;
-  std::uint64_t square = 0;
-};
-
 TEST(Remembered, KnowsWhatWasAddedAndNothingElse) {
-  Remembered<Square> squares;
-  EXPECT_EQ(squares.find(3), nullptr);
-  EXPECT_EQ(squares.add({3, 9}).square, 9u);
-  ASSERT_NE(squares.find(3), nullptr);
-  EXPECT_EQ(squares.find(3)->square, 9u);
-  EXPECT_EQ(squares.find(4), nullptr);
-  EXPECT_EQ(squares.find(0), nullptr);
+  Remembered<std::uint32_t> sums;
+  EXPECT_EQ(sums.find(3, 4), nullptr);
+  sums.add(3, 4, 7);
+  ASSERT_NE(sums.find(3, 4), nullptr);
+  EXPECT_EQ(*sums.find(3, 4), 7u);
+  EXPECT_EQ(sums.find(4, 3), nullptr);
+  EXPECT_EQ(sums.find(3, 0), nullptr);
+  EXPECT_EQ(sums.find(0, 4), nullptr);
+  EXPECT_EQ(sums.find(UINT32_MAX, 4), nullptr);
 }
 
-TEST(Remembered, ValuesStayWhereTheyAre) {
-  Remembered<Square> squares;
-  const Square* first = &squares.add({1, 1});
-  for (std::uint64_t i = 2; i < 10'000; ++i) squares.add({i << 32 | i, i * i});
-  EXPECT_EQ(squares.find(1), first);
-  for (std::uint64_t i = 2; i < 10'000; ++i) {
-    ASSERT_NE(squares.find(i << 32 | i), nullptr);
-    EXPECT_EQ(squares.find(i << 32 | i)->square, i * i);
-    EXPECT_EQ(squares.find(i << 32 | (i + 1)), nullptr);
+TEST(Remembered, AnOwnerHasAnswersOfItsOwnHoweverMany) {
+  Remembered<std::uint32_t> sums;
+  const auto many = [](std::uint32_t owner) { return owner % 7 == 0 ? 500u : owner % 3; };
+  for (std::uint32_t owner = 0; owner < 200; ++owner) {
+    // Questions as the checker asks them: a kind in the upper bits, a number in the lower.
+    for (std::uint32_t i = 0; i < many(owner); ++i) sums.add(owner, (i % 3) << 28 | i, owner + i);
   }
+  std::uint64_t all = 0;
+  for (std::uint32_t owner = 0; owner < 200; ++owner) {
+    all += many(owner);
+    const auto answers = sums.of(owner);
+    for (std::uint32_t i = 0; i < many(owner); ++i) {
+      ASSERT_NE(answers.to((i % 3) << 28 | i), nullptr);
+      EXPECT_EQ(*answers.to((i % 3) << 28 | i), owner + i);
+    }
+    EXPECT_EQ(answers.to(many(owner)), nullptr);
+  }
+  EXPECT_EQ(sums.size(), all);
+  EXPECT_GE(sums.bytes(), all * 8);
 }
 
-// Whoever asks while another adds finds the whole value or none.
+// Whoever asks while another adds finds the whole answer or none.
 TEST(Remembered, IsReadWhileItGrows) {
+  struct Square {
+    std::uint32_t number = 0;
+    std::uint64_t square = 0;
+  };
   Remembered<Square> squares;
-  std::atomic<std::uint64_t> added = 0;
-  constexpr std::uint64_t last = 50'000;
+  std::atomic<std::uint32_t> added = 0;
+  constexpr std::uint32_t last = 50'000;
+  const auto owner = [](std::uint32_t i) { return i % 100; };
   std::thread reader([&] {
     while (added.load(std::memory_order_acquire) < last) {
-      const std::uint64_t known = added.load(std::memory_order_acquire);
-      for (std::uint64_t i = std::max<std::uint64_t>(known, 100) - 99; i <= known; ++i) {
-        const Square* found = squares.find(i);
+      const std::uint32_t known = added.load(std::memory_order_acquire);
+      for (std::uint32_t i = std::max(known, 100u) - 99; i <= known; ++i) {
+        const Square* found = squares.find(owner(i), i);
         ASSERT_NE(found, nullptr);
-        ASSERT_EQ(found->square, i * i);
+        ASSERT_EQ(found->square, std::uint64_t{i} * i);
       }
-      const Square* perhaps = squares.find(known + 2);
-      ASSERT_TRUE(!perhaps || perhaps->square == (known + 2) * (known + 2));
+      const Square* perhaps = squares.find(owner(known + 2), known + 2);
+      ASSERT_TRUE(!perhaps || perhaps->number == known + 2);
     }
   });
-  for (std::uint64_t i = 1; i <= last; ++i) {
-    squares.add({i, i * i});
+  for (std::uint32_t i = 1; i <= last; ++i) {
+    squares.add(owner(i), i, {i, std::uint64_t{i} * i});
     added.store(i, std::memory_order_release);
   }
   reader.join();

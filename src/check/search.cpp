@@ -11,43 +11,53 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace conclave::check {
 namespace {
 
-constexpr std::uint32_t shard_bits = 4;
-constexpr std::uint32_t shards = 1u << shard_bits;
-constexpr std::uint32_t place_bits = 32 - shard_bits;
 constexpr std::uint32_t block_size = 1u << 14;
+constexpr std::uint32_t chunk_size = 1u << 11;
 constexpr std::uint32_t nobody = UINT32_MAX;
 
-// A state by number: its shard, and its place in it.
-std::uint32_t number_of(std::uint32_t shard, std::uint32_t place) { return shard << place_bits | place; }
-std::uint32_t shard_of(std::uint32_t number) { return number >> place_bits; }
-std::uint32_t place_of(std::uint32_t number) { return number & ((1u << place_bits) - 1); }
+// What all workers have met is split into as many shards as there are workers, by bits that the set does not
+// keep. A state has a number: its shard, and its place in it.
+class Numbering {
+ public:
+  explicit Numbering(unsigned shards)
+      : shards_(shards), place_bits_(32 - static_cast<unsigned>(std::bit_width(shards - 1))) {}
+  std::uint32_t shard_for(const WordSum& sum) const {
+    return static_cast<std::uint32_t>((sum.second & UINT32_MAX) * shards_ >> 32);
+  }
+  std::uint32_t number_of(std::uint32_t shard, std::uint32_t place) const {
+    return static_cast<std::uint32_t>(std::uint64_t{shard} << place_bits_) | place;
+  }
+  std::uint32_t shard_of(std::uint32_t number) const {
+    return static_cast<std::uint32_t>(std::uint64_t{number} >> place_bits_);
+  }
+  std::uint32_t place_of(std::uint32_t number) const { return number & last_place(); }
+  std::uint32_t last_place() const {
+    return static_cast<std::uint32_t>((std::uint64_t{1} << place_bits_) - 1);
+  }
 
-// Some states of one depth, waiting to be expanded, in the order in which they were met: neighbours have much
-// in common, so that what is known of one's parts is at hand for the next.
-struct Chunk {
-  std::vector<Id> words;
-  std::vector<std::uint32_t> numbers;  // only if states are numbered
-  std::vector<std::uint64_t>
-      only;  // labels to be made up for; 0: whatever does not sleep; only with the reduction
-  std::uint32_t count = 0;
-  void clear() {
-    words.clear();
-    numbers.clear();
-    only.clear();
-    count = 0;
-  }
-  std::uint64_t bytes() const {
-    return words.capacity() * sizeof(Id) + numbers.capacity() * 4 + only.capacity() * 8;
-  }
+ private:
+  std::uint64_t shards_;
+  unsigned place_bits_;
 };
 
 // Records of equal size, one after the other.
 class Records {
  public:
+  Records() = default;
+  Records(Records&& other) noexcept { *this = std::move(other); }
+  Records& operator=(Records&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    room_ = std::exchange(other.room_, 0);
+    count_ = std::exchange(other.count_, 0);
+    return *this;
+  }
+
   std::uint32_t* add(std::size_t words) {
     if (size_ + words > room_) [[unlikely]]
       grow(words);
@@ -59,13 +69,15 @@ class Records {
   std::uint32_t count() const { return count_; }
   std::uint32_t* data() { return data_.get(); }
   const std::uint32_t* data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
   void clear() { size_ = count_ = 0; }
+  void reserve(std::size_t words) {
+    if (words > room_) move_to(words);
+  }
   std::uint64_t bytes() const { return room_ * sizeof(std::uint32_t); }
 
  private:
-  void grow(std::size_t words) {
-    const std::size_t room = std::max<std::size_t>(2 * room_, 64 * words);
+  void grow(std::size_t words) { move_to(std::max<std::size_t>(2 * room_, 64 * words)); }
+  void move_to(std::size_t room) {
     auto data = std::make_unique_for_overwrite<std::uint32_t[]>(room);
     std::copy_n(data_.get(), size_, data.get());
     data_ = std::move(data);
@@ -77,9 +89,31 @@ class Records {
   std::uint32_t count_ = 0;
 };
 
+// Some states of one depth, waiting to be expanded, in the order in which they were met: neighbours have much
+// in common, so that what is known of one's parts is at hand for the next.
+struct Chunk {
+  Records words;
+  std::vector<std::uint32_t> numbers;  // only if states are numbered
+  std::vector<std::uint64_t>
+      only;  // labels to be made up for; 0: whatever does not sleep; only with the reduction
+  std::uint32_t count = 0;
+  void reserve(std::uint32_t width, bool numbered, bool reduced) {
+    words.reserve(std::size_t{chunk_size} * width);
+    if (numbered) numbers.reserve(chunk_size);
+    if (reduced) only.reserve(chunk_size);
+  }
+  void clear() {
+    words.clear();
+    numbers.clear();
+    only.clear();
+    count = 0;
+  }
+  std::uint64_t bytes() const { return words.bytes() + numbers.capacity() * 4 + only.capacity() * 8; }
+};
+
 // No two have a line of the cache in common, because different workers write to them.
 struct alignas(64) Shard {
-  Shard(bool numbered, Pages& pages) : met(numbered, pages) {}
+  explicit Shard(bool numbered) : met(numbered) {}
   PrintSet met;
   std::uint32_t states = 0;
   // Only if ways are to be told.
@@ -89,7 +123,8 @@ struct alignas(64) Shard {
   std::vector<Id> words;                // of whole states; only if exact
   std::uint32_t begun = 0;              // states before this place have been expanded
   std::uint64_t bytes() const {
-    return parents.capacity() * 4 + ordinals.capacity() * 2 + asleep.capacity() * 8 + words.capacity() * 4;
+    return met.bytes() + parents.capacity() * 4 + ordinals.capacity() * 2 + asleep.capacity() * 8 +
+           words.capacity() * 4;
   }
 };
 
@@ -110,12 +145,13 @@ class Searcher {
         telling_(telling),
         numbered_(telling || reduce_ || options.exact),
         stride_(width_ + (telling ? 2 : 0) + (reduce_ ? 2 : 0)),
+        numbering_(std::max(1u, options.workers)),
         hands_(std::max(1u, options.workers)),
         started_(std::chrono::steady_clock::now()) {
-    for (std::uint32_t i = 0; i < shards; ++i) shards_.emplace_back(numbered_, pages_);
     for (auto& hand : hands_) {
-      hand.finds.resize(shards);
-      if (!numbered_) hand.recent.resize(recent_size);
+      shards_.emplace_back(numbered_);
+      hand.finds.resize(hands_.size());
+      if (!numbered_) hand.recent.resize(std::size_t{1} << recent_bits);
     }
   }
 
@@ -137,18 +173,20 @@ class Searcher {
   struct Find {
     std::uint64_t low = 0;
     std::uint32_t high = 0;
-    std::uint32_t record = 0;
+    // Its record; when it has been looked up: its number if it is to be expanded, nobody if not.
+    std::uint32_t fate = 0;
     Print print() const { return {low, high}; }
   };
   // What one worker holds.
   struct alignas(64) Hand {
     Records records;  // successors: the state, [its parent, which successor,] [what sleeps]
     std::vector<std::vector<Find>> finds;  // by shard
-    // Per record: its number if it is to be expanded, nobody if not.
-    std::vector<std::uint32_t> fates;
+    std::vector<std::uint8_t> shards;      // of every record; only if there is more than one
     // What this worker has met lately: most states that are met again are met again soon.
-    std::vector<Fingerprint> recent;
-    Chunk fresh;
+    std::vector<WordSum> recent;
+    std::vector<Chunk> fresh;  // for the next depth
+    std::vector<Chunk>
+        spare;  // of equal size and used again: what is given back and fetched anew stops everybody
     std::vector<Violation> violations;
     std::uint64_t edges = 0;
     std::uint64_t finals = 0;
@@ -159,37 +197,41 @@ class Searcher {
     std::uint64_t most_sent = 0;
     std::uint64_t discontent = 0;
   };
-  static constexpr std::size_t recent_size = std::size_t{1} << 13;
+  static constexpr unsigned recent_bits = 13;
 
-  // Takes the successors of one state, and sorts them by shard.
+  // Takes the successors of one state, and sorts them by shard. Most searches number no states: `plain`.
+  template <bool plain>
   class Sorter final : public Successors {
    public:
-    Sorter(Searcher& search, Hand& hand) : search_(search), hand_(hand) {}
+    Sorter(Searcher& search, Hand& hand)
+        : search_(search), hand_(hand), width_(search.width_), alone_(search.hands_.size() == 1) {}
     void begin(std::uint32_t number) {
       number_ = number;
       ordinal_ = 0;
     }
     void skip(std::uint32_t moves) override { ordinal_ += moves; }
-    void add(const Id* state, const Fingerprint& fingerprint, const Move&, std::uint64_t asleep) override {
-      const std::uint32_t ordinal = ordinal_++;
+    void add(const Id* state, const WordSum& sum, const Move&, std::uint64_t asleep) override {
       ++hand_.edges;
-      Fingerprint print = fingerprint;
-      if (print.low == 0) print.low = 1;  // as the set wishes
-      if (!search_.numbered_) {
-        Fingerprint& last = hand_.recent[print.low & (recent_size - 1)];
-        if (last == print) return;
-        last = print;
+      if constexpr (plain) {
+        WordSum& last = hand_.recent[sum.first >> (64 - recent_bits)];
+        if (last == sum) return;
+        last = sum;
       }
-      hand_.finds[print.high >> (64 - shard_bits)].push_back(
-          {print.low, static_cast<std::uint32_t>(print.high), hand_.records.count()});
-      std::uint32_t* record = hand_.records.add(search_.stride_);
-      copy_words(record, state, search_.width_);
-      record += search_.width_;
-      if (search_.telling_) {
-        *record++ = number_;
-        *record++ = ordinal;
+      const std::uint32_t shard = alone_ ? 0 : search_.numbering_.shard_for(sum);
+      if (!alone_) hand_.shards.push_back(static_cast<std::uint8_t>(shard));
+      const Print print = print_of(sum);
+      hand_.finds[shard].push_back({print.low, print.high, hand_.records.count()});
+      std::uint32_t* record = hand_.records.add(plain ? width_ : search_.stride_);
+      copy_words(record, state, width_);
+      if constexpr (!plain) {
+        record += width_;
+        if (search_.telling_) {
+          *record++ = number_;
+          *record++ = ordinal_;
+        }
+        if (search_.reduce_) put(record, asleep);
+        ++ordinal_;
       }
-      if (search_.reduce_) put(record, asleep);
     }
     void complain(const Move&, std::string why) override {
       hand_.violations.push_back({{{"own rules", std::move(why)}}, number_, ordinal_++});
@@ -198,9 +240,18 @@ class Searcher {
    private:
     Searcher& search_;
     Hand& hand_;
+    const std::uint32_t width_;
+    const bool alone_;
     std::uint32_t number_ = 0;
     std::uint32_t ordinal_ = 0;
   };
+
+  // The first sum and half of the second. They are mixed, lest states that are alike lie close together; that
+  // loses nothing.
+  static Print print_of(const WordSum& sum) {
+    const std::uint64_t mixed = (sum.first ^ sum.first >> 32) * 0xd6e8feb86659fd93u;
+    return {std::max<std::uint64_t>(mixed, 1), static_cast<std::uint32_t>(sum.second >> 32)};
+  }
 
   static void put(std::uint32_t* words, std::uint64_t value) {
     words[0] = static_cast<std::uint32_t>(value);
@@ -211,15 +262,16 @@ class Searcher {
   void add_initial() {
     const std::vector<Id> state = space_.initial();
     Hand& hand = hands_.front();
-    Sorter sorter(*this, hand);
-    sorter.begin(nobody);
-    sorter.add(state.data(), space_.fingerprint(state.data()), {}, 0);
+    const auto take = [&](auto sorter) {
+      sorter.begin(nobody);
+      sorter.add(state.data(), WordSum::of(state.data(), width_), {}, 0);
+    };
+    numbered_ ? take(Sorter<false>(*this, hand)) : take(Sorter<true>(*this, hand));
     hand.edges = 0;
-    hand.fates.assign(1, nobody);
-    for (std::uint32_t index = 0; index < shards; ++index) insert_all(index, hand);
+    for (std::uint32_t index = 0; index < shards_.size(); ++index) insert_all(index, hand);
     collect(hand);
     states_ = 1;
-    next_.push_back(std::move(hand.fresh));
+    take_fresh(hand);
     advance();
   }
 
@@ -230,7 +282,13 @@ class Searcher {
         plan_block();
       });
       if (over_) return;
-      guard([&] { expand_share(worker); });
+      guard([&] {
+        if (numbered_) {
+          expand_share(worker, Sorter<false>(*this, hands_[worker]));
+        } else {
+          expand_share(worker, Sorter<true>(*this, hands_[worker]));
+        }
+      });
       barrier_->arrive_and_wait();
       guard([&] { sort_out(worker); });
       barrier_->arrive_and_wait();
@@ -259,7 +317,7 @@ class Searcher {
     if (failure_ || stopped_) over_ = true;
     block_.clear();
     block_states_ = 0;
-    for (; done_chunks_ < cursor_chunk_; ++done_chunks_) spare_.push_back(std::move(now_[done_chunks_]));
+    for (; done_chunks_ < cursor_chunk_; ++done_chunks_) recycle(now_[done_chunks_]);
     while (!over_ && block_states_ < block_size) {
       if (cursor_chunk_ == now_.size()) {
         if (block_states_ > 0) break;
@@ -280,15 +338,15 @@ class Searcher {
     for (const Span& span : block_) {
       for (std::uint32_t i = span.from; i < span.to; ++i) {
         const std::uint32_t number = span.chunk->numbers[i];
-        std::uint32_t& begun = shards_[shard_of(number)].begun;
-        begun = std::max(begun, place_of(number) + 1);
+        std::uint32_t& begun = shards_[numbering_.shard_of(number)].begun;
+        begun = std::max(begun, numbering_.place_of(number) + 1);
       }
     }
   }
 
   // On to the next depth; false if there is nothing.
   bool advance() {
-    for (; done_chunks_ < now_.size(); ++done_chunks_) spare_.push_back(std::move(now_[done_chunks_]));
+    for (; done_chunks_ < now_.size(); ++done_chunks_) recycle(now_[done_chunks_]);
     now_.clear();
     std::swap(now_, next_);
     cursor_chunk_ = 0;
@@ -306,8 +364,8 @@ class Searcher {
     return true;
   }
 
-  void expand_share(unsigned worker) {
-    Sorter sorter(*this, hands_[worker]);
+  template <bool plain>
+  void expand_share(unsigned worker, Sorter<plain> sorter) {
     const std::uint64_t from = std::uint64_t{block_states_} * worker / hands_.size();
     const std::uint64_t to = std::uint64_t{block_states_} * (worker + 1) / hands_.size();
     std::uint64_t at = 0;
@@ -320,21 +378,24 @@ class Searcher {
       }
       at += count;
     }
-    Hand& hand = hands_[worker];
-    hand.fates.assign(hand.records.count(), nobody);
   }
 
-  void expand(unsigned worker, Sorter& sorter, const Chunk& chunk, std::uint32_t entry) {
+  template <bool plain>
+  void expand(unsigned worker, Sorter<plain>& sorter, const Chunk& chunk, std::uint32_t entry) {
     Hand& hand = hands_[worker];
     const Id* state = chunk.words.data() + std::size_t{entry} * width_;
-    const std::uint32_t number = numbered_ ? chunk.numbers[entry] : nobody;
+    const std::uint32_t number = plain ? nobody : chunk.numbers[entry];
     if (space_.is_wrong(state)) {
       hand.violations.push_back({space_.wrongs(state), number, nobody});
       return;  // what follows from something wrong proves nothing
     }
-    const std::uint64_t only = reduce_ ? chunk.only[entry] : 0;
     sorter.begin(number);
-    const Sleep sleep = {reduce_ ? shards_[shard_of(number)].asleep[place_of(number)] : 0, only, !reduce_};
+    Sleep sleep = {.never = true};
+    std::uint64_t only = 0;
+    if (!plain && reduce_) {
+      only = chunk.only[entry];
+      sleep = {shards_[numbering_.shard_of(number)].asleep[numbering_.place_of(number)], only};
+    }
     const Look look = space_.expand(state, sleep, worker, sorter);
     if (only != 0) return;
     if (look.content) hand.content = true;
@@ -351,31 +412,36 @@ class Searcher {
   }
 
   void sort_out(unsigned worker) {
-    for (std::uint32_t index = worker; index < shards; index += static_cast<std::uint32_t>(hands_.size())) {
-      for (Hand& hand : hands_) insert_all(index, hand);
-    }
+    for (Hand& hand : hands_) insert_all(worker, hand);
   }
 
   void insert_all(std::uint32_t index, Hand& hand) {
     Shard& shard = shards_[index];
     std::vector<Find>& finds = hand.finds[index];
+    ensure(std::uint64_t{shard.states} + finds.size() < numbering_.last_place(),
+           "there are numbers left for states");
     constexpr std::size_t ahead = 12;
     for (std::size_t i = 0; i < std::min(ahead, finds.size()); ++i) shard.met.prefetch(finds[i].print());
     for (std::size_t i = 0; i < finds.size(); ++i) {
       if (i + ahead < finds.size()) shard.met.prefetch(finds[i + ahead].print());
-      const Find& find = finds[i];
-      ensure(shard.states < 1u << place_bits, "a shard numbers up to 67 million states");
-      const auto [place, fresh] = shard.met.insert(find.print(), shard.states);
-      if (!fresh && !numbered_) continue;
-      std::uint32_t* record = hand.records.data() + find.record * std::size_t{stride_};
-      if (fresh) {
-        hand.fates[find.record] = number_of(index, place);
-        keep(shard, record);
+      Find& find = finds[i];
+      if (numbered_) {
+        find.fate = find_out(index, find, hand.records.data() + find.fate * std::size_t{stride_});
+      } else if (shard.met.insert(find.print())) {
+        find.fate = shard.states++;
       } else {
-        meet_again(shard, place, record, hand.fates[find.record]);
+        find.fate = nobody;
       }
     }
-    finds.clear();
+  }
+
+  std::uint32_t find_out(std::uint32_t index, const Find& find, std::uint32_t* record) {
+    Shard& shard = shards_[index];
+    const auto [place, fresh] = shard.met.insert(find.print(), shard.states);
+    const std::uint32_t number = numbering_.number_of(index, place);
+    if (!fresh) return meet_again(shard, place, record) ? number : nobody;
+    keep(shard, record);
+    return number;
   }
 
   void keep(Shard& shard, std::uint32_t* record) {
@@ -396,48 +462,64 @@ class Searcher {
 
   // A state met again with fewer labels asleep: what was left out for a reason that does not hold on this way
   // has to be made up for.
-  void meet_again(Shard& shard, std::uint32_t place, std::uint32_t* record, std::uint32_t& fate) {
+  bool meet_again(Shard& shard, std::uint32_t place, std::uint32_t* record) {
     if (options_.exact)
       ensure(std::equal(record, record + width_, shard.words.begin() + std::ptrdiff_t{place} * width_),
              "different states have different fingerprints");
-    if (!reduce_) return;
+    if (!reduce_) return false;
     std::uint32_t* field = record + stride_ - 2;
     const std::uint64_t asleep = get(field);
     const std::uint64_t missing = shard.asleep[place] & ~asleep;
-    if (missing == 0) return;
+    if (missing == 0) return false;
     shard.asleep[place] &= asleep;
-    if (place >= shard.begun) return;  // it has not been expanded yet
+    if (place >= shard.begun) return false;  // it has not been expanded yet
     put(field, missing);
-    fate = number_of(static_cast<std::uint32_t>(&shard - shards_.data()), place);
+    return true;
   }
 
   // What a worker has found is for the next depth.
   void collect(Hand& hand) {
-    Chunk& fresh = hand.fresh;
-    fresh.clear();
-    std::size_t count = 0;
-    for (const std::uint32_t fate : hand.fates) count += fate != nobody;
-    fresh.count = static_cast<std::uint32_t>(count);
-    fresh.words.reserve(count * width_);
-    if (numbered_) fresh.numbers.reserve(count);
-    if (reduce_) fresh.only.reserve(count);
     const std::uint32_t* record = hand.records.data();
-    for (const std::uint32_t fate : hand.fates) {
-      if (fate != nobody) {
-        fresh.words.insert(fresh.words.end(), record, record + width_);
-        if (numbered_) fresh.numbers.push_back(fate);
-        if (reduce_) fresh.only.push_back(get(record + stride_ - 2));
-      }
-      record += stride_;
+    std::vector<const Find*> next;
+    for (const auto& finds : hand.finds) next.push_back(finds.data());
+    const bool alone = hands_.size() == 1;
+    for (std::uint32_t i = 0; i < hand.records.count(); ++i, record += stride_) {
+      const std::uint32_t fate = next[alone ? 0 : hand.shards[i]]++->fate;
+      if (fate == nobody) continue;
+      Chunk& chunk = chunk_with_room(hand);
+      ++chunk.count;
+      copy_words(chunk.words.add(width_), record, width_);
+      if (numbered_) chunk.numbers.push_back(fate);
+      if (reduce_) chunk.only.push_back(get(record + stride_ - 2));
     }
     hand.records.clear();
-    hand.fates.clear();
+    hand.shards.clear();
+    for (auto& finds : hand.finds) finds.clear();
+  }
+
+  Chunk& chunk_with_room(Hand& hand) {
+    if (!hand.fresh.empty() && hand.fresh.back().count < chunk_size) return hand.fresh.back();
+    if (hand.spare.empty()) {
+      hand.fresh.emplace_back().reserve(width_, numbered_, reduce_);
+    } else {
+      hand.fresh.push_back(std::move(hand.spare.back()));
+      hand.spare.pop_back();
+    }
+    return hand.fresh.back();
+  }
+  void take_fresh(Hand& hand) {
+    std::ranges::move(hand.fresh, std::back_inserter(next_));
+    hand.fresh.clear();
+  }
+  void recycle(Chunk& chunk) {
+    chunk.clear();
+    hands_[recycled_++ % hands_.size()].spare.push_back(std::move(chunk));
   }
 
   void finish_block() {
     if (block_states_ == 0) return;  // nobody has begun
     states_ = 0;
-    std::uint64_t bytes = pages_.bytes();
+    std::uint64_t bytes = 0;
     for (const Shard& shard : shards_) {
       states_ += shard.states;
       bytes += shard.bytes();
@@ -445,22 +527,15 @@ class Searcher {
     edges_ = 0;
     for (Hand& hand : hands_) {
       edges_ += hand.edges;
-      bytes += hand.records.bytes() + hand.fates.capacity() * 4 + hand.recent.size() * sizeof(Fingerprint);
+      bytes += hand.records.bytes() + hand.shards.capacity() + hand.recent.size() * sizeof(WordSum);
       for (const auto& finds : hand.finds) bytes += finds.capacity() * sizeof(Find);
-      if (hand.fresh.count > 0) {
-        next_.push_back(std::move(hand.fresh));
-        hand.fresh = {};
-        if (!spare_.empty()) {
-          hand.fresh = std::move(spare_.back());
-          spare_.pop_back();
-        }
-      }
+      take_fresh(hand);
+      for (const Chunk& chunk : hand.spare) bytes += chunk.bytes();
       for (Violation& violation : hand.violations) note(std::move(violation));
       hand.violations.clear();
     }
     for (std::size_t i = cursor_chunk_; i < now_.size(); ++i) bytes += now_[i].bytes();
     for (const Chunk& chunk : next_) bytes += chunk.bytes();
-    for (const Chunk& chunk : spare_) bytes += chunk.bytes();
     bytes += space_.bytes();
     most_bytes_ = std::max(most_bytes_, bytes);
     if (options_.progress) {
@@ -540,8 +615,8 @@ class Searcher {
   void tell_way(Finding& finding, const Violation& violation) {
     std::vector<std::uint32_t> ordinals;
     for (std::uint32_t number = violation.from;;) {
-      const Shard& shard = shards_[shard_of(number)];
-      const std::uint32_t place = place_of(number);
+      const Shard& shard = shards_[numbering_.shard_of(number)];
+      const std::uint32_t place = numbering_.place_of(number);
       if (shard.parents[place] == nobody) break;
       ordinals.push_back(shard.ordinals[place]);
       number = shard.parents[place];
@@ -565,7 +640,7 @@ class Searcher {
   class Chooser final : public Successors {
    public:
     Chooser(std::uint32_t wanted, std::uint32_t width) : wanted_(wanted), width_(width) {}
-    void add(const Id* next, const Fingerprint&, const Move& its_move, std::uint64_t) override {
+    void add(const Id* next, const WordSum&, const Move& its_move, std::uint64_t) override {
       if (seen_++ != wanted_) return;
       state.assign(next, next + width_);
       move = its_move;
@@ -590,7 +665,7 @@ class Searcher {
   const bool telling_;
   const bool numbered_;  // states can be found again
   const std::uint32_t stride_;
-  Pages pages_;  // of all shards
+  const Numbering numbering_;
   std::vector<Shard> shards_;
   std::vector<Hand> hands_;
   std::chrono::steady_clock::time_point started_;
@@ -602,7 +677,7 @@ class Searcher {
   std::uint32_t block_states_ = 0;
   std::vector<Chunk> now_;
   std::vector<Chunk> next_;
-  std::vector<Chunk> spare_;  // done with; kept so that their memory need not be asked for again
+  std::size_t recycled_ = 0;
   std::size_t cursor_chunk_ = 0;
   std::size_t done_chunks_ = 0;
   std::uint32_t cursor_ = 0;

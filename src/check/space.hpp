@@ -8,6 +8,7 @@
 
 #include "check/interner.hpp"
 #include "check/report.hpp"
+#include "check/word_sum.hpp"
 #include "core/judge.hpp"
 
 namespace conclave::check {
@@ -59,8 +60,7 @@ struct Move {
 class Successors {
  public:
   virtual ~Successors() = default;
-  virtual void add(const Id* state, const Fingerprint& fingerprint, const Move& move,
-                   std::uint64_t asleep) = 0;
+  virtual void add(const Id* state, const WordSum& sum, const Move& move, std::uint64_t asleep) = 0;
   // So many moves were left out, because they sleep.
   virtual void skip(std::uint32_t moves) = 0;
   // A process broke its own rules in this step.
@@ -90,7 +90,6 @@ class Space {
   // Every worker has its own memory of what it has met.
   virtual void set_workers(unsigned workers) = 0;
   virtual Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) = 0;
-  virtual Fingerprint fingerprint(const Id* state) const = 0;
   // What is wrong in this state; and if the run ends in it.
   virtual bool is_wrong(const Id* state) const = 0;
   virtual std::vector<Wrong> wrongs(const Id* state) const = 0;

@@ -20,7 +20,7 @@ class Graph final : public Successors {
   Graph(Space& space, std::uint64_t limit) : space_(space), limit_(limit) {
     space_.set_workers(1);
     const std::vector<Id> first = space_.initial();
-    meet(first.data(), space_.fingerprint(first.data()), none, 0);
+    meet(first.data(), WordSum::of(first.data(), space_.width()), none, 0);
     for (std::uint32_t i = 0; i < size() && complete_; ++i) {
       from_ = i;
       ordinal_ = 0;
@@ -31,8 +31,8 @@ class Graph final : public Successors {
     first_edge_.push_back(edges_.size());
   }
 
-  void add(const Id* next, const Fingerprint& print, const Move& move, std::uint64_t) override {
-    const std::uint32_t to = meet(next, print, from_, ordinal_);
+  void add(const Id* next, const WordSum& sum, const Move& move, std::uint64_t) override {
+    const std::uint32_t to = meet(next, sum, from_, ordinal_);
     std::uint8_t label = move.optional ? Move::no_label : move.label;
     // News and the passing of time cannot be put off either; they share the label of the node's timers.
     if (!move.optional && move.label == Move::no_label)
@@ -58,8 +58,8 @@ class Graph final : public Successors {
   }
 
  private:
-  std::uint32_t meet(const Id* next, const Fingerprint& print, std::uint32_t parent, std::uint32_t ordinal) {
-    const auto [known, fresh] = index_.try_emplace(print, size());
+  std::uint32_t meet(const Id* next, const WordSum& sum, std::uint32_t parent, std::uint32_t ordinal) {
+    const auto [known, fresh] = index_.try_emplace(sum, size());
     if (fresh) {
       words_.insert(words_.end(), next, next + space_.width());
       parents_.emplace_back(parent, static_cast<std::uint16_t>(ordinal));
@@ -76,7 +76,10 @@ class Graph final : public Successors {
   std::vector<std::pair<std::uint32_t, std::uint16_t>> parents_;
   std::vector<std::size_t> first_edge_;
   std::vector<Edge> edges_;
-  boost::unordered_flat_map<Fingerprint, std::uint32_t, HashFingerprint> index_;
+  struct Hash {
+    std::size_t operator()(const WordSum& sum) const { return sum.first; }
+  };
+  boost::unordered_flat_map<WordSum, std::uint32_t, Hash> index_;
   std::uint32_t from_ = 0;
   std::uint32_t ordinal_ = 0;
 };
@@ -285,7 +288,7 @@ class Liveness {
   class Picker final : public Successors {
    public:
     explicit Picker(std::uint32_t wanted) : wanted_(wanted) {}
-    void add(const Id*, const Fingerprint&, const Move& its_move, std::uint64_t) override {
+    void add(const Id*, const WordSum&, const Move& its_move, std::uint64_t) override {
       if (seen_++ == wanted_) move = its_move;
     }
     void skip(std::uint32_t moves) override { seen_ += moves; }

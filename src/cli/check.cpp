@@ -543,7 +543,7 @@ void add_configuration(CLI::App& verb, Flags& flags) {
 void add_search(CLI::App& verb, Flags& flags) {
   verb.add_option("--workers", flags.workers, "threads; the result does not depend on them")
       ->capture_default_str();
-  verb.add_flag("--exact", flags.exact, "keep whole states instead of 100 bits of each");
+  verb.add_flag("--exact", flags.exact, "keep whole states instead of 96 bits of each");
   verb.add_flag("--no-partial-order", flags.no_partial_order, "try all orders of independent steps");
   verb.add_flag("--no-symmetry", flags.no_symmetry, "tell states apart that differ in names only");
   verb.add_option("--max-states", flags.max_states, "stop after so many states: 10000000 or 1e7");

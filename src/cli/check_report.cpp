@@ -29,7 +29,7 @@ std::string_view reduction(const check::Report& report) {
 
 std::string search_text(const check::Options& options, const check::Report& report) {
   return fmt::format("reduction: {}; {}, {}", reduction(report),
-                     options.exact ? "whole states kept" : "100 bits of each state kept",
+                     options.exact ? "whole states kept" : "96 bits of each state kept",
                      counted(options.workers, "worker", "workers"));
 }
 
