@@ -31,7 +31,7 @@ void Network::set_workers(unsigned workers) {
   workers_.clear();
   for (unsigned i = 0; i < workers; ++i) {
     workers_.push_back(std::make_unique<Worker>());
-    workers_.back()->state.resize(width_);
+    workers_.back()->state = blank_draft(width_);
     workers_.back()->renames.resize(3 * locals_.permutations().size());
   }
 }
@@ -353,11 +353,11 @@ class Network::Expansion {
 
   // Of all the states that differ from this one in names only, the one with the least fingerprint.
   void emit_canonical(const Move& move) {
-    const std::vector<Id>& state = worker_.state;
-    std::vector<Id>& best = worker_.best;
+    const Draft& state = worker_.state;
+    Draft& best = worker_.best;
     best = state;
     Fingerprint least = net_.fingerprint(state.data());
-    std::vector<Id>& other = worker_.other;
+    Draft& other = worker_.other;
     other.resize(state.size());
     const auto permutations = locals_.permutations();
     for (std::uint32_t p = 0; p < permutations.size(); ++p) {

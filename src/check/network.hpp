@@ -108,9 +108,9 @@ class Network final : public Space {
   struct Worker {
     Memo ages;
     std::vector<Memo> renames;  // of locals, letters' inboxes, judges, by permutation
-    std::vector<Id> state;      // under construction
-    std::vector<Id> best;       // … by other names
-    std::vector<Id> other;
+    Draft state;
+    Draft best;  // by other names
+    Draft other;
   };
   class Expansion;
   template <bool labelled, std::uint32_t nodes>

@@ -57,7 +57,7 @@ class RegisterSpace final : public Space {
   std::vector<Id> initial() override;
   void set_workers(unsigned workers) override {
     workers_.assign(workers, {});
-    for (Worker& worker : workers_) worker.state.resize(width());
+    for (Worker& worker : workers_) worker.state = blank_draft(width());
   }
   Look expand(const Id* state, Sleep sleep, unsigned worker, Successors& out) override;
   bool is_wrong(const Id* state) const override { return programs_.is_wrong(state[n_ + 1]); }
@@ -95,7 +95,7 @@ class RegisterSpace final : public Space {
     std::uint32_t complaint = 0;
   };
   struct Worker {
-    std::vector<Id> state = {};
+    Draft state = {};
   };
 
   static std::uint32_t question(Input input, std::uint32_t argument) {

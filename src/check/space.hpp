@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check/interner.hpp"
+#include "check/large_pages.hpp"
 #include "check/report.hpp"
 #include "check/word_sum.hpp"
 #include "core/judge.hpp"
@@ -22,6 +23,16 @@ inline void copy_words(Id* to, const Id* from, std::uint32_t count) {
     from += 2;
   }
   if (count & 1) *to = *from;
+}
+
+// A state under construction by one worker: no other writes to its lines of the cache.
+using Draft = std::vector<Id, LargePages<Id>>;
+inline Draft blank_draft(std::uint32_t width) {
+  constexpr std::size_t line = 64 / sizeof(Id);
+  Draft draft;
+  draft.reserve((width + line - 1) / line * line);
+  draft.resize(width);
+  return draft;
 }
 
 // What leads from one state to the next.
