@@ -50,7 +50,7 @@ struct Options {
   bool count_messages = false;  // how many are sent in a run that ends, at least and at most
   // How to search.
   unsigned workers = 1;
-  bool exact = false;            // keep whole states, not 96 bits of each
+  bool exact = false;            // keep whole states, not 128 bits of each
   bool partial_order = true;     // skip orders of independent steps that lead to the same states
   bool symmetry = true;          // take states for equal that differ only in names, where the algorithm does
   std::uint64_t max_states = 0;  // 0: no limit

@@ -6,11 +6,9 @@
 // about. That is cheap enough to grow in small steps, and the set is never much larger than what it holds.
 #pragma once
 #include <algorithm>
-#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -19,10 +17,10 @@
 
 namespace conclave::check {
 
-// What is kept of a fingerprint.
+// A fingerprint, mixed so that its first half is evenly spread.
 struct Print {
   std::uint64_t low = 0;  // never 0
-  std::uint32_t high = 0;
+  std::uint64_t high = 0;
   auto operator<=>(const Print&) const = default;
 };
 
@@ -31,7 +29,12 @@ class PrintSet {
   // With `numbered`, every fingerprint has a number beside it.
   explicit PrintSet(bool numbered) : numbered_(numbered) { add_lines(first_lines); }
 
-  void prefetch(const Print& print) const { check::prefetch(line(home(print.low))); }
+  // The next line too: it is wanted whenever the first one is full.
+  void prefetch(const Print& print) const {
+    const std::byte* const first = line(home(print.low));
+    check::prefetch(first);
+    check::prefetch(first + line_bytes);
+  }
 
   // Whether it is new. Of a set without numbers.
   bool insert(const Print& print) { return insert<Plain>(print, 0).second; }
@@ -43,48 +46,41 @@ class PrintSet {
   std::uint64_t bytes() const { return room_.bytes(); }
 
  private:
-  // All at once, and nothing to guess for the processor: where in a line a search ends.
-  static bool one_of_four(const std::uint32_t* numbers, std::uint32_t number) {
-    using Four [[gnu::vector_size(16)]] = std::uint32_t;
-    using Two [[gnu::vector_size(16)]] = std::uint64_t;
-    Four four;
-    std::memcpy(&four, numbers, sizeof four);
-    const auto same = reinterpret_cast<Two>(four == number);
-    return (same[0] | same[1]) != 0;
-  }
-  // The fingerprints of a line stand in front.
-  struct alignas(64) Plain {
-    static constexpr unsigned room = 5;
+  // The fingerprints of a line stand in front, so a line is full if its last place is taken. Nothing in here
+  // is for the processor to guess: where in a line a search ends, and how full it is, is a matter of chance.
+  template <unsigned places>
+  struct Lot {
+    static constexpr unsigned room = places;
     std::uint64_t lows[room];
-    std::uint32_t highs[room];
-    std::uint32_t count;
-    unsigned used() const { return count; }
-    bool may_hold(std::uint32_t high) const { return one_of_four(highs, high) | (highs[4] == high); }
-    void add(const Print& print, std::uint32_t) {
-      lows[count] = print.low;
-      highs[count++] = print.high;
-    }
-    std::uint32_t number(unsigned) const { return 0; }
-  };
-  struct alignas(64) Numbered {
-    static constexpr unsigned room = 4;
-    std::uint64_t lows[room];
-    std::uint32_t highs[room];
-    std::uint32_t numbers[room];
-    bool may_hold(std::uint32_t high) const { return one_of_four(highs, high); }
-    // Nothing to guess for the processor: how full a line is is a matter of chance.
+    std::uint64_t highs[room];
+    bool full() const { return lows[room - 1] != 0; }
     unsigned used() const {
       unsigned sum = 0;
+#pragma GCC unroll 4
       for (const std::uint64_t low : lows) sum += low != 0;
       return sum;
     }
-    void add(const Print& print, std::uint32_t number) {
-      const unsigned i = used();
-      lows[i] = print.low;
-      highs[i] = print.high;
-      numbers[i] = number;
+    bool may_hold(std::uint64_t low) const {
+      bool same = false;
+#pragma GCC unroll 4
+      for (const std::uint64_t other : lows) same |= other == low;
+      return same;
     }
-    std::uint32_t number(unsigned i) const { return numbers[i]; }
+    unsigned add(const Print& print) {
+      const unsigned place = used();
+      lows[place] = print.low;
+      highs[place] = print.high;
+      return place;
+    }
+  };
+  struct alignas(64) Plain : Lot<4> {
+    void add(const Print& print, std::uint32_t) { Lot::add(print); }
+    std::uint32_t number(unsigned) const { return 0; }
+  };
+  struct alignas(64) Numbered : Lot<3> {
+    std::uint32_t numbers[room];
+    void add(const Print& print, std::uint32_t number) { numbers[Lot::add(print)] = number; }
+    std::uint32_t number(unsigned place) const { return numbers[place]; }
   };
   static constexpr std::uint64_t line_bytes = 64;
   static_assert(sizeof(Plain) == line_bytes && sizeof(Numbered) == line_bytes);
@@ -101,14 +97,14 @@ class PrintSet {
   }
 
   template <class Line>
-  std::pair<std::uint32_t, bool> insert(const Print& print, std::uint32_t number) {
+  [[gnu::always_inline]] std::pair<std::uint32_t, bool> insert(const Print& print, std::uint32_t number) {
     for (std::uint64_t index = home(print.low);;) {
       Line& line = at<Line>(index);
-      if (line.may_hold(print.high)) [[unlikely]] {
+      if (line.may_hold(print.low)) [[unlikely]] {
         for (unsigned i = 0; i < Line::room; ++i)
           if (line.lows[i] == print.low && line.highs[i] == print.high) return {line.number(i), false};
       }
-      if (line.used() < Line::room) {
+      if (!line.full()) {
         line.add(print, number);
         if (++used_ > full_) [[unlikely]]
           grow<Line>();
@@ -120,7 +116,7 @@ class PrintSet {
 
   // By doubling as long as it is small, then by a third, and no further than to whole pages.
   template <class Line>
-  void grow() {
+  [[gnu::noinline]] void grow() {
     const std::uint64_t before = lines_;
     const std::uint64_t bytes = before * line_bytes;
     const std::uint64_t step = Room::step_at(bytes);
@@ -142,7 +138,7 @@ class PrintSet {
   bool put_behind(std::uint64_t first, const Print& print, std::uint32_t number) {
     for (std::uint64_t index = home(print.low); index >= first && index < lines_; ++index) {
       Line& line = at<Line>(index);
-      if (line.used() == Line::room) continue;
+      if (line.full()) continue;
       line.add(print, number);
       return true;
     }
@@ -153,7 +149,7 @@ class PrintSet {
     // What is there is used, unless it is hardly anything.
     lines_ = lines_ + more < Room::small / line_bytes ? lines_ + more : room_.bytes() / line_bytes;
     // Fuller it would be slower: too many searches would go on to a line that nobody has asked for in time.
-    full_ = lines_ * (numbered_ ? Numbered::room : Plain::room) * 2 / 3;
+    full_ = lines_ * (numbered_ ? Numbered::room : Plain::room) * 3 / 4;
   }
 
   bool numbered_;

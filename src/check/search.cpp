@@ -20,8 +20,8 @@ constexpr std::uint32_t block_size = 1u << 14;
 constexpr std::uint32_t chunk_size = 1u << 11;
 constexpr std::uint32_t nobody = UINT32_MAX;
 
-// What all workers have met is split into as many shards as there are workers, by bits that the set does not
-// keep. A state has a number: its shard, and its place in it.
+// What all workers have met is split into as many shards as there are workers, by bits that say nothing of
+// the place in a set. A state has a number: its shard, and its place in it.
 class Numbering {
  public:
   explicit Numbering(unsigned shards)
@@ -169,19 +169,23 @@ class Searcher {
   }
 
  private:
-  // A successor to be looked up.
-  struct Find {
-    std::uint64_t low = 0;
-    std::uint32_t high = 0;
-    // Its record; when it has been looked up: its number if it is to be expanded, nobody if not.
-    std::uint32_t fate = 0;
-    Print print() const { return {low, high}; }
+  // Successors to be looked up.
+  struct Finds {
+    std::vector<Print> prints;
+    // Of each its record, if states are numbered. When it has been looked up: its number, or its place in the
+    // shard, if it is to be expanded, nobody if not.
+    std::vector<std::uint32_t> fates;
+    void clear() {
+      prints.clear();
+      fates.clear();
+    }
+    std::uint64_t bytes() const { return prints.capacity() * sizeof(Print) + fates.capacity() * 4; }
   };
   // What one worker holds.
   struct alignas(64) Hand {
-    Records records;  // successors: the state, [its parent, which successor,] [what sleeps]
-    std::vector<std::vector<Find>> finds;  // by shard
-    std::vector<std::uint8_t> shards;      // of every record; only if there is more than one
+    Records records;                   // successors: the state, [its parent, which successor,] [what sleeps]
+    std::vector<Finds> finds;          // by shard
+    std::vector<std::uint8_t> shards;  // of every record; only if there is more than one
     // What this worker has met lately: most states that are met again are met again soon.
     std::vector<WordSum> recent;
     std::vector<Chunk> fresh;  // for the next depth
@@ -219,8 +223,9 @@ class Searcher {
       }
       const std::uint32_t shard = alone_ ? 0 : search_.numbering_.shard_for(sum);
       if (!alone_) hand_.shards.push_back(static_cast<std::uint8_t>(shard));
-      const Print print = print_of(sum);
-      hand_.finds[shard].push_back({print.low, print.high, hand_.records.count()});
+      Finds& finds = hand_.finds[shard];
+      finds.prints.push_back(print_of(sum));
+      if constexpr (!plain) finds.fates.push_back(hand_.records.count());
       std::uint32_t* record = hand_.records.add(plain ? width_ : search_.stride_);
       copy_words(record, state, width_);
       if constexpr (!plain) {
@@ -246,11 +251,10 @@ class Searcher {
     std::uint32_t ordinal_ = 0;
   };
 
-  // The first sum and half of the second. They are mixed, lest states that are alike lie close together; that
-  // loses nothing.
+  // The first sum is mixed, lest states that are alike lie close together; that loses nothing.
   static Print print_of(const WordSum& sum) {
     const std::uint64_t mixed = (sum.first ^ sum.first >> 32) * 0xd6e8feb86659fd93u;
-    return {std::max<std::uint64_t>(mixed, 1), static_cast<std::uint32_t>(sum.second >> 32)};
+    return {std::max<std::uint64_t>(mixed, 1), sum.second};
   }
 
   static void put(std::uint32_t* words, std::uint64_t value) {
@@ -417,27 +421,26 @@ class Searcher {
 
   void insert_all(std::uint32_t index, Hand& hand) {
     Shard& shard = shards_[index];
-    std::vector<Find>& finds = hand.finds[index];
-    ensure(std::uint64_t{shard.states} + finds.size() < numbering_.last_place(),
+    const std::vector<Print>& prints = hand.finds[index].prints;
+    std::vector<std::uint32_t>& fates = hand.finds[index].fates;
+    ensure(std::uint64_t{shard.states} + prints.size() < numbering_.last_place(),
            "there are numbers left for states");
+    fates.resize(prints.size());
     constexpr std::size_t ahead = 12;
-    for (std::size_t i = 0; i < std::min(ahead, finds.size()); ++i) shard.met.prefetch(finds[i].print());
-    for (std::size_t i = 0; i < finds.size(); ++i) {
-      if (i + ahead < finds.size()) shard.met.prefetch(finds[i + ahead].print());
-      Find& find = finds[i];
+    for (std::size_t i = 0; i < std::min(ahead, prints.size()); ++i) shard.met.prefetch(prints[i]);
+    for (std::size_t i = 0; i < prints.size(); ++i) {
+      if (i + ahead < prints.size()) shard.met.prefetch(prints[i + ahead]);
       if (numbered_) {
-        find.fate = find_out(index, find, hand.records.data() + find.fate * std::size_t{stride_});
-      } else if (shard.met.insert(find.print())) {
-        find.fate = shard.states++;
+        fates[i] = find_out(index, prints[i], hand.records.data() + fates[i] * std::size_t{stride_});
       } else {
-        find.fate = nobody;
+        fates[i] = shard.met.insert(prints[i]) ? shard.states++ : nobody;
       }
     }
   }
 
-  std::uint32_t find_out(std::uint32_t index, const Find& find, std::uint32_t* record) {
+  std::uint32_t find_out(std::uint32_t index, const Print& print, std::uint32_t* record) {
     Shard& shard = shards_[index];
-    const auto [place, fresh] = shard.met.insert(find.print(), shard.states);
+    const auto [place, fresh] = shard.met.insert(print, shard.states);
     const std::uint32_t number = numbering_.number_of(index, place);
     if (!fresh) return meet_again(shard, place, record) ? number : nobody;
     keep(shard, record);
@@ -480,11 +483,11 @@ class Searcher {
   // What a worker has found is for the next depth.
   void collect(Hand& hand) {
     const std::uint32_t* record = hand.records.data();
-    std::vector<const Find*> next;
-    for (const auto& finds : hand.finds) next.push_back(finds.data());
+    std::vector<const std::uint32_t*> next;
+    for (const Finds& finds : hand.finds) next.push_back(finds.fates.data());
     const bool alone = hands_.size() == 1;
     for (std::uint32_t i = 0; i < hand.records.count(); ++i, record += stride_) {
-      const std::uint32_t fate = next[alone ? 0 : hand.shards[i]]++->fate;
+      const std::uint32_t fate = *next[alone ? 0 : hand.shards[i]]++;
       if (fate == nobody) continue;
       Chunk& chunk = chunk_with_room(hand);
       ++chunk.count;
@@ -494,7 +497,7 @@ class Searcher {
     }
     hand.records.clear();
     hand.shards.clear();
-    for (auto& finds : hand.finds) finds.clear();
+    for (Finds& finds : hand.finds) finds.clear();
   }
 
   Chunk& chunk_with_room(Hand& hand) {
@@ -528,7 +531,7 @@ class Searcher {
     for (Hand& hand : hands_) {
       edges_ += hand.edges;
       bytes += hand.records.bytes() + hand.shards.capacity() + hand.recent.size() * sizeof(WordSum);
-      for (const auto& finds : hand.finds) bytes += finds.capacity() * sizeof(Find);
+      for (const Finds& finds : hand.finds) bytes += finds.bytes();
       take_fresh(hand);
       for (const Chunk& chunk : hand.spare) bytes += chunk.bytes();
       for (Violation& violation : hand.violations) note(std::move(violation));

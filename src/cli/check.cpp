@@ -25,9 +25,9 @@ struct Flags {
   std::string name;
   bool all = false;
   bool long_ones = false;
-  std::string variant = "canonical";
-  std::vector<std::string> set;
   // What is not given is as the standard configuration has it.
+  std::optional<std::string> variant;
+  std::vector<std::string> set;
   std::optional<std::int64_t> nodes;
   std::optional<std::string> entries;
   std::optional<std::int64_t> crashes;
@@ -201,7 +201,9 @@ sim::Options simulated(const catalogue::Entry& entry, const check::Options& opti
 
 std::expected<catalogue::CheckPlan, std::string> make_plan(const Flags& flags,
                                                            const catalogue::Entry& entry) {
-  if (const auto wrong = check_variant(entry, flags.variant)) return std::unexpected(*wrong);
+  if (flags.variant) {
+    if (const auto wrong = check_variant(entry, *flags.variant)) return std::unexpected(*wrong);
+  }
   if (flags.nodes) {
     if (const auto wrong = check_nodes(entry, *flags.nodes)) return std::unexpected(*wrong);
     // Before a setup is worked out for so many.
@@ -211,7 +213,7 @@ std::expected<catalogue::CheckPlan, std::string> make_plan(const Flags& flags,
   }
   catalogue::CheckPlan plan =
       flags.nodes ? usual_check(entry, static_cast<std::uint32_t>(*flags.nodes)) : usual_check(entry);
-  if (flags.variant != "canonical") plan.setting.variant = flags.variant;
+  if (flags.variant) plan.setting.variant = *flags.variant;
   check::Options& options = plan.options;
   if (flags.entries) {
     if (const auto wrong = set_entries(*flags.entries, plan)) return std::unexpected(*wrong);
@@ -516,7 +518,7 @@ int run(const Flags& flags) {
 }
 
 void add_configuration(CLI::App& verb, Flags& flags) {
-  verb.add_option("--variant", flags.variant, "a variant or a named deviation of it")->capture_default_str();
+  verb.add_option("--variant", flags.variant, "a variant or a named deviation of it");
   verb.add_option("--set", flags.set, "a parameter of the algorithm, as name=value")->allow_extra_args(false);
   verb.add_option("--nodes", flags.nodes, "how many processes take part");
   verb.add_option("--entries", flags.entries,
@@ -543,7 +545,7 @@ void add_configuration(CLI::App& verb, Flags& flags) {
 void add_search(CLI::App& verb, Flags& flags) {
   verb.add_option("--workers", flags.workers, "threads; the result does not depend on them")
       ->capture_default_str();
-  verb.add_flag("--exact", flags.exact, "keep whole states instead of 96 bits of each");
+  verb.add_flag("--exact", flags.exact, "keep whole states instead of 128 bits of each");
   verb.add_flag("--no-partial-order", flags.no_partial_order, "try all orders of independent steps");
   verb.add_flag("--no-symmetry", flags.no_symmetry, "tell states apart that differ in names only");
   verb.add_option("--max-states", flags.max_states, "stop after so many states: 10000000 or 1e7");

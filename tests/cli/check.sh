@@ -98,6 +98,10 @@ lacks "$work/out" "fence"
 ends 0 bully-polite --nodes 2 --crashes 1 --recoveries 1
 has "$work/out" "within these budgets was seen"
 
+# Who asks for the canonical form gets it, also where the standard configuration has another.
+ends 0 raft --fifo --timeouts 1 --variant canonical --json
+has "$work/out" '"variant": "canonical"'
+
 # A deviation, and links that are worse than the algorithm assumes.
 ends 1 maekawa --variant no-self-vote --property EM1
 has "$work/out" "EM1 is violated"
