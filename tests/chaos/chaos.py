@@ -417,24 +417,34 @@ def torment(arena, plan):
     began, done = time.monotonic(), {}
     for at, chosen, hold in plan:
         time.sleep(max(0.0, began + at - time.monotonic()))
-        arena.revive()
-        undo = []
-        for (name, act, whom, _), draw in chosen:
-            if not possible(arena, act):
-                continue
-            if act in (replace, replace_dead):
-                arena.settle()  # one after the other: who is replaced cannot be replaced again
-            hit = victims(arena, whom, draw)
-            say(f"{'and ' if undo else ''}{name}{': ' if hit else ''}{', '.join(map(str, hit))} for {hold:.1f} s")
-            undo.append((name, act(arena, hit)))
-            time.sleep(hold / len(chosen))
-        for name, end in reversed(undo):
-            if end() == NOT_MET:
-                say(f"{name}: nobody felt it, so it does not count")
-            else:
-                done[name] = done.get(name, 0) + 1
-        arena.settle()
+        strike(arena, chosen, hold, done)
+    # Two at a time may leave nobody to feel one of them: what came to nothing is done once more, by itself.
+    for fault, draw in [each for _, chosen, _ in plan for each in chosen]:
+        if possible(arena, fault[1]) and fault[0] not in done:
+            strike(arena, [(fault, draw)], fault[3], done)
     return done
+
+
+def strike(arena, chosen, hold, done):
+    """Some faults at a time, until all of them are over."""
+    arena.revive()
+    undo = []
+    for (name, act, whom, _), draw in chosen:
+        if not possible(arena, act):
+            continue
+        if act in (replace, replace_dead):
+            arena.settle()  # one after the other: who is replaced cannot be replaced again
+        hit = victims(arena, whom, draw)
+        say(f"{'and ' if undo else ''}{name}{': ' if hit else ''}{', '.join(map(str, hit))} for {hold:.1f} s")
+        undo.append((name, act, act(arena, hit)))
+        time.sleep(hold / len(chosen))
+    # Who was killed comes back to a disk that is still full.
+    for name, _, end in sorted(reversed(undo), key=lambda one: one[1] is fill_disk):
+        if end() == NOT_MET:
+            say(f"{name}: nobody felt it, so it does not count")
+        else:
+            done[name] = done.get(name, 0) + 1
+    arena.settle()
 
 
 # ---- clients
