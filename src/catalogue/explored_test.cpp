@@ -97,8 +97,8 @@ TEST(Explored, MaekawaWithoutDeadlocks) {
   EXPECT_EQ(count({"maekawa-deadlock-free", 3, 1, true}), (Counts{667, 1'242, 15, 18}));
   EXPECT_EQ(count({"maekawa-deadlock-free", 3, 2, true}), (Counts{35'402, 79'015, 30, 231}));
 }
-// Seven processes vote in sets of three, three processes in sets of two: some deadlocks show among seven only.
-// As many contend as said, once each.
+// Seven processes vote in sets of three, three processes in sets of two: some deadlocks show among seven
+// only. As many contend as said, once each.
 CheckPlan maekawa_of_seven(const char* name, std::uint32_t contenders) {
   CheckPlan plan = usual_check(*find(name), 7);
   plan.options.entries = 0;
