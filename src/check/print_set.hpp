@@ -3,7 +3,8 @@
 // A fingerprint lies in the line of the cache that its hash names, or, if that is full, in the next one with
 // room. Lines are named in the order of the hashes, however many there are; so when the set has grown, one
 // pass from its end to its beginning moves everything to where it belongs now, in place and without jumping
-// about. So the set is at most about twice as large as what it holds, and growing takes a tenth of the time.
+// about. So the set is hardly more than twice as large as what it holds, and growing takes a tenth of the
+// time.
 #pragma once
 #include <algorithm>
 #include <compare>
