@@ -15,22 +15,23 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/streambuf.hpp>
-#include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "chaos/members.hpp"
 #include "core/random.hpp"
 #include "linear/history_file.hpp"
-#include "rpc/typed_client.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace conclave;
+using chaos::Members;
+using chaos::number;
+using chaos::split;
 using Clock = std::chrono::steady_clock;
 namespace pb = etcdserverpb;
 
@@ -85,44 +86,6 @@ void put_value(linear::Operation& operation,
   operation.found = linear::Value(found[0].value());
   operation.revision = static_cast<std::uint64_t>(found[0].mod_revision());
 }
-
-// The members as one client knows them, and which of them it asks.
-class Members {
- public:
-  Members(boost::asio::io_context& loop, const std::vector<std::string>& endpoints, std::size_t first)
-      : loop_(loop) {
-    learn(endpoints);
-    at_ = first % members_.size();
-  }
-  // Those who are not named are gone: whoever is with one stays until it gets no answer.
-  void learn(const std::vector<std::string>& endpoints) {
-    for (Member& member : members_) member.gone = std::ranges::count(endpoints, member.endpoint) == 0;
-    for (const std::string& endpoint : endpoints)
-      if (std::ranges::count(members_, endpoint, &Member::endpoint) == 0) add(endpoint);
-  }
-  rpc::Channel& here() { return *members_[at_].channel; }
-  void next() {
-    do at_ = (at_ + 1) % members_.size();
-    while (members_[at_].gone);
-  }
-
- private:
-  struct Member {
-    std::string endpoint;
-    std::unique_ptr<rpc::Channel> channel;
-    bool gone = false;
-  };
-  void add(const std::string& endpoint) {
-    auto channel =
-        rpc::Channel::open(loop_, {.endpoints = {endpoint}, .connect_timeout = 500ms, .longest_wait = 200ms});
-    if (!channel) std::exit((std::cerr << channel.error() << '\n', 2));
-    members_.push_back({endpoint, std::move(*channel)});
-  }
-
-  boost::asio::io_context& loop_;
-  std::vector<Member> members_;
-  std::size_t at_ = 0;
-};
 
 // One client. It stays with a member until it gets no answer there.
 class Worker {
@@ -382,16 +345,6 @@ class Watcher {
   bool stopped_ = false;
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 class Load {
  public:
   explicit Load(Plan plan) : plan_(std::move(plan)), input_(loop_, ::dup(0)), timer_(loop_) {
@@ -502,12 +455,6 @@ class Load {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
 };
-
-std::uint64_t number(const char* text) {
-  std::uint64_t value = 0;
-  std::from_chars(text, text + std::strlen(text), value);
-  return value;
-}
 
 }  // namespace
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-CONCLAVE, CONTENDER = sys.argv[1], sys.argv[2]
+CONCLAVE, CONTENDER = (sys.argv[1:3] + ["", ""])[:2]
 
 
 class Skipped(Exception):

@@ -10,8 +10,11 @@
 //   heal ROUTE
 //   delay ROUTE MS         everything arrives that much later
 //   lose ROUTE BYTES       once so many more bytes have gone forth, the connection is reset
+//   flip ROUTE             the next bytes of each direction arrive with one bit changed
+//   replay ROUTE           the next bytes of each direction arrive twice
+//   altered ROUTE          is answered with how often any of both has happened
 //   quit
-// Answers each command with a line: how many connections it was done to.
+// Answers each other command with a line: how many connections it was done to.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -33,6 +36,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -41,6 +45,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t most_held = 1 << 20;  // in one direction; beyond it the sender is not read
+
+// What becomes of the next bytes.
+enum class Lie { none, flipped, repeated };
 
 // Bytes on their way in one direction.
 struct Flow {
@@ -52,6 +59,7 @@ struct Flow {
   std::size_t held = 0;
   bool source_ended = false;
   bool target_told = false;  // that it ended
+  Lie lie = Lie::none;
 };
 
 struct Route {
@@ -62,6 +70,7 @@ struct Route {
   bool cut_back = false;
   milliseconds delay = {};
   std::optional<std::size_t> lose_after = {};
+  std::size_t altered = 0;
 };
 
 struct Pair {
@@ -171,6 +180,16 @@ class Proxy {
     pairs_.push_back({&route, near, far});
   }
 
+  static void take(Route& route, Flow& flow, std::string bytes) {
+    const Lie lie = std::exchange(flow.lie, Lie::none);
+    if (lie != Lie::none) ++route.altered;
+    if (lie == Lie::flipped) bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    for (int times = lie == Lie::repeated ? 2 : 1; times > 0; --times) {
+      flow.held += bytes.size();
+      flow.pieces.push_back({Clock::now() + route.delay, bytes});
+    }
+  }
+
   void move(Pair& pair, int source, int target, Flow& flow, bool forth) {
     if (pair.over || cut(pair, forth)) return;
     char buffer[65536];
@@ -181,8 +200,7 @@ class Proxy {
       if (got == 0)
         flow.source_ended = true;
       else
-        flow.pieces.push_back({Clock::now() + pair.route->delay, {buffer, static_cast<std::size_t>(got)}});
-      flow.held += static_cast<std::size_t>(got);
+        take(*pair.route, flow, {buffer, static_cast<std::size_t>(got)});
     }
     while (!flow.pieces.empty() && flow.pieces.front().due <= Clock::now()) {
       std::string& bytes = flow.pieces.front().bytes;
@@ -244,6 +262,7 @@ class Proxy {
     for (auto& [route_name, route] : routes_) {
       if (name != "all" && name != route_name) continue;
       treat(route, verb, rest);
+      if (verb == "altered") done += route.altered;
       for (Pair& pair : pairs_) {
         if (pair.route == &route && !pair.over) done += treat(pair, verb, rest) ? 1 : 0;
       }
@@ -267,7 +286,9 @@ class Proxy {
   bool treat(Pair& pair, const std::string& verb, const std::string& rest) {
     if (verb == "close" || verb == "reset") end(pair, verb == "reset");
     if (verb == "half") shutdown(rest == "forth" ? pair.far : pair.near, SHUT_WR);
-    return true;
+    if (verb == "flip") pair.forth.lie = pair.back.lie = Lie::flipped;
+    if (verb == "replay") pair.forth.lie = pair.back.lie = Lie::repeated;
+    return verb != "altered";
   }
 
   std::map<std::string, Route> routes_;
