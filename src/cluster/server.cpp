@@ -8,7 +8,7 @@
 #include "cluster/identity.hpp"
 #include "live/part_file.hpp"
 #include "live/replica.hpp"
-#include "protocols/raft/raft.hpp"
+#include "protocols/raft/objection.hpp"
 
 namespace conclave::cluster {
 namespace {
@@ -50,6 +50,7 @@ std::uint64_t first_serial() {
 }
 
 // Changes of the book stand among the commands of the machine; those have the value 0.
+constexpr std::uint64_t for_the_machine = 0;
 constexpr std::uint64_t for_the_book = 1;
 
 // How often the leader looks whether the members are those of the book.
@@ -100,7 +101,9 @@ class RaftServer final : public Server {
         .send = [this](NodeId to, live::ByteView bytes) { send(to, bytes); },
         .event =
             [this](const log::Spec::Event& event) { visit_in_place(event, [&](const auto& e) { tell(e); }); },
-        .failed = [this](const storage::Failure& why) { fail(why.text); }};
+        .failed = [this](const storage::Failure& why) { fail(why.text); },
+        .objection = [this](const Raft& node, NodeId from,
+                            const Raft::Message& message) { return objection(node, from, message); }};
     if (!options.trace.empty()) ports.trace = trace_to(options.trace, members);
     auto replica = Replica::open(loop,
                                  {.self = self_,
@@ -160,9 +163,8 @@ class RaftServer final : public Server {
   live::Links::Events link_events() {
     return {.message =
                 [this](NodeId from, live::ByteView bytes) {
-                  if (replica_->deliver(from, bytes)) return;
-                  log_(live::LogLevel::warning,
-                       fmt::format("event=unreadable_message peer={} bytes={}", from.value, bytes.size()));
+                  if (const auto taken = replica_->deliver(from, bytes); !taken)
+                    links_->object(from, taken.error());
                 },
             .up = [](NodeId, std::uint64_t) {},
             .down = [](NodeId) {},
@@ -185,6 +187,11 @@ class RaftServer final : public Server {
          fmt::format("event=trace-ended file={} why={}", live::in_quotes(part_->path()),
                      live::in_quotes("cannot be written any more")));
   }
+
+  // What is wrong with what a peer says, as far as it can be known before it is taken.
+  std::string objection(const Raft& node, NodeId from, const Raft::Message& message) const;
+  std::string_view objection_to(const log::Entry& command) const;
+  std::string_view objection_to(const Raft& node, const Raft::InstallSnapshot& part) const;
 
   // The members, as this server knows them …
   std::expected<void, std::string> open_links(boost::asio::io_context& loop, live::LinkOptions options);
@@ -277,6 +284,54 @@ class RaftServer final : public Server {
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<live::Links> links_;
 };
+
+// Nobody looks at a command before it is applied, and then it is in every log. Who the members are, the
+// leader sees to by itself.
+std::string RaftServer::objection(const Raft& node, NodeId from, const Raft::Message& message) const {
+  if (const auto no = raft::objection(node, from, message); !no.empty()) return std::string(no);
+  if (const auto* const wish = std::get_if<Raft::ForwardWish>(&message))
+    return std::holds_alternative<log::Reconfigure>(wish->wish) ? "members change by the book" : "";
+  if (const auto* const part = std::get_if<Raft::InstallSnapshot>(&message))
+    return std::string(objection_to(node, *part));
+  const auto* const forward = std::get_if<Raft::Forward>(&message);
+  if (!forward) return {};
+  for (const log::Entry& command : forward->commands)
+    if (const auto no = objection_to(command); !no.empty()) return std::string(no);
+  return {};
+}
+
+std::string_view RaftServer::objection_to(const log::Entry& command) const {
+  if (command.value == for_the_machine)
+    return !events_.acceptable || events_.acceptable(command.client, command.bytes)
+               ? ""
+               : "a command that cannot be read";
+  if (command.value != for_the_book) return "a command for nobody";
+  const auto change = decode<BookChange>(command.bytes.bytes());
+  if (!change) return "a change of the members that cannot be read";
+  const auto* const introduction = std::get_if<Introduce>(&*change);
+  return introduction && introduction->id != command.client ? "it introduces another member" : "";
+}
+
+// With its last part a snapshot takes the place of everything: by then it must be known to be one.
+std::string_view RaftServer::objection_to(const Raft& node, const Raft::InstallSnapshot& part) const {
+  const raft::Position last = part.about.last;
+  if (part.term < node.ballot.term || last.index <= node.committed) return {};
+  const bool goes_on = node.incoming && node.incoming->about.last == last;
+  const std::size_t arrived = goes_on ? node.incoming->state.size() : 0;
+  const bool follows = part.offset == arrived;
+  if (arrived + (follows ? part.part.size() : 0) < part.size) return {};
+  Bytes whole = goes_on ? node.incoming->state : Bytes();
+  if (arrived > part.size) whole.clear();  // another one; it begins anew
+  if (whole.size() == part.offset)
+    whole.insert(whole.end(), part.part.bytes().begin(), part.part.bytes().end());
+  if (whole.size() < part.size) return {};
+  const auto parts = split_state(whole);
+  if (!parts) return "a snapshot with a book of members that cannot be read";
+  if (!events_.acceptable_state) return {};
+  return events_.acceptable_state(last.index.value, last.term.value, parts->machine)
+             ? ""
+             : "a snapshot that cannot be read";
+}
 
 std::expected<void, std::string> RaftServer::open_links(boost::asio::io_context& loop,
                                                         live::LinkOptions options) {

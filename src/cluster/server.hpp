@@ -41,6 +41,13 @@ struct ServerOptions {
 };
 
 struct Events {
+  // Whether these bytes of a peer are a command at all: one that is not is kept out of the log. May be left
+  // out, then all are.
+  std::function<bool(NodeId from, const Payload& command)> acceptable = {};
+  // The same of a state that a leader sends, which is to be that after this entry. If it is acceptable and
+  // what came before it is too, `restored` follows.
+  std::function<bool(std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state)>
+      acceptable_state = {};
   // The log has this command at this place. `mine` is what `propose` returned for it here; 0: it came from
   // elsewhere, or from an earlier run of this process.
   std::function<void(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine)>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <limits>
 #include <random>
 
 #include "core/ensure.hpp"
@@ -69,7 +70,19 @@ Machine::Machine(boost::asio::io_context& loop, const MachineOptions& options, F
 Machine::~Machine() { *alive_ = false; }
 
 cluster::Events Machine::server_events() {
-  return {.applied = [this](std::uint64_t index, std::uint64_t term, const Payload& command,
+  return {.acceptable =
+              [](NodeId from, const Payload& bytes) {
+                const auto command = decode<kv::Command>(bytes.bytes());
+                if (!command || !kv::check(*command)) return false;
+                const auto* const vouch = std::get_if<kv::Vouch>(&*command);
+                return !vouch || vouch->member == from.value;
+              },
+          .acceptable_state =
+              [this](std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) {
+                arriving_ = read_state(index, term, state).value_or(nullptr);
+                return arriving_ != nullptr;
+              },
+          .applied = [this](std::uint64_t index, std::uint64_t term, const Payload& command,
                             std::uint64_t mine) { applied(index, term, command, mine); },
           .restored = [this](std::uint64_t index,
                              std::span<const std::uint8_t> state) { restored(index, state); },
@@ -346,14 +359,30 @@ void Machine::look_at_quota() {
 
 // ---- snapshots
 
+// What follows is applied to it: it must not be ahead of that.
+std::expected<std::unique_ptr<kv::Store>, std::string> Machine::read_state(
+    std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) const {
+  const auto wrong = [](kv::SnapshotError error) {
+    return std::unexpected(std::string(kv::describe(error)));
+  };
+  kv::SnapshotReader reader(table_seed_);
+  if (const auto fed = reader.feed(state); !fed) return wrong(fed.error());
+  auto store = reader.finish();
+  if (!store) return wrong(store.error());
+  if ((*store)->applied().index > index || (*store)->applied().term > term)
+    return std::unexpected("it is later than the entry with which it ends");
+  return std::move(*store);
+}
+
 void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state) {
   if (failed_) return;
-  kv::SnapshotReader reader(table_seed_);
-  if (const auto fed = reader.feed(state); !fed)
-    return fail("the snapshot cannot be read: " + std::string(kv::describe(fed.error())));
-  auto store = reader.finish();
-  if (!store) return fail("the snapshot cannot be read: " + std::string(kv::describe(store.error())));
-  renew_store(std::move(*store));
+  auto store = std::exchange(arriving_, nullptr);
+  if (!store) {
+    auto read = read_state(index, std::numeric_limits<std::uint64_t>::max(), state);
+    if (!read) return fail("the snapshot cannot be read: " + read.error());
+    store = std::move(*read);
+  }
+  renew_store(std::move(store));
   agreement_.forget();
   ++stats_.restored;
   index_ = snapshot_index_ = index;

@@ -138,6 +138,8 @@ class Machine {
 
   void applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine);
   void answer(std::uint64_t serial, kv::Answer answer);
+  std::expected<std::unique_ptr<kv::Store>, std::string> read_state(
+      std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) const;
   void restored(std::uint64_t index, std::span<const std::uint8_t> state);
   void taken(std::uint64_t serial);
   void readable(std::uint64_t serial);
@@ -174,6 +176,7 @@ class Machine {
   boost::asio::steady_timer ending_;
 
   std::unique_ptr<kv::Store> store_;
+  std::unique_ptr<kv::Store> arriving_;  // read from what a leader sent, and about to be taken over
   std::unique_ptr<kv::Watches> watches_;
   std::unique_ptr<kv::Lines> lines_;
   kv::Outcome outcome_;

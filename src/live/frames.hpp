@@ -84,6 +84,7 @@ enum class RefusalCode : std::uint8_t {
   out_of_order,     // a sequence number that cannot be
   removed_member,   // it was a member and is none any more
   other_data,       // the member had other data: this process does not know what that one promised
+  impossible,       // a message that nobody sends who keeps the rules of the algorithm
 };
 
 struct Refusal {

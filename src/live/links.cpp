@@ -126,6 +126,14 @@ void Links::Loop::send(NodeId to, ByteView payload) {
   mark_dirty(*link);
 }
 
+void Links::Loop::object(NodeId peer, const std::string& why) {
+  Link* const link = find(peer);
+  ensure(link != nullptr, "who is objected to is another member");
+  ++link->status.objections;
+  link->rests_until = Clock::now() + options_.rest;
+  if (link->session) refuse(*link->session, {RefusalCode::impossible, why});
+}
+
 void Links::Loop::mark_dirty(Link& link) {
   if (link.dirty) return;
   link.dirty = true;
@@ -302,7 +310,7 @@ LinkStatus Links::Loop::status(NodeId id) const {
 void Links::Loop::plan_dial(Link& link, LinkOptions::Duration after) {
   if (link.session || link.dial_at || link.dialled.host.empty()) return;
   if (!link.dials && options_.list == MemberList::fixed) return;
-  link.dial_at = Clock::now() + (link.dials ? after : options_.knock_after);
+  link.dial_at = std::max(Clock::now() + (link.dials ? after : options_.knock_after), link.rests_until);
   wake_at(*link.dial_at);
 }
 
@@ -373,6 +381,7 @@ std::expected<std::unique_ptr<Links>, std::string> Links::open(asio::io_context&
 }
 
 void Links::send(NodeId to, ByteView payload) { loop_->send(to, payload); }
+void Links::object(NodeId peer, const std::string& why) { loop_->object(peer, why); }
 bool Links::congested(NodeId to) const { return loop_->link(to).state.congested(); }
 LinkStatus Links::status(NodeId peer) const { return loop_->status(peer); }
 DoorStatus Links::door() const { return loop_->door(); }

@@ -49,6 +49,7 @@ struct LinkOptions {
   Duration redial_least = std::chrono::milliseconds(20);
   Duration redial_most = std::chrono::seconds(1);
   Duration knock_after = std::chrono::seconds(2);  // the greater id dials too, where members change
+  Duration rest = std::chrono::seconds(1);         // before who said what cannot be is let in again
   std::size_t half_open = 32;                      // connections of strangers at a time
   LinkLimits limits = {};
 };
@@ -67,7 +68,8 @@ struct LinkStatus {
   std::uint64_t duplicates = 0;  // that were dropped
   std::uint64_t writes = 0;      // how often the kernel was given something
   std::uint64_t broken_promises = 0;
-  std::uint64_t refusals = 0;  // by either side
+  std::uint64_t refusals = 0;    // by either side
+  std::uint64_t objections = 0;  // of the owner, to what the peer said
   std::string last_refusal = {};
 };
 
@@ -106,6 +108,9 @@ class Links {
   // Queues a message, whether the peer is there or not. Beyond the bound of the queue the promise is broken.
   void send(NodeId to, ByteView payload);
   bool congested(NodeId to) const;
+  // The peer said what cannot be: its connection ends, and for a moment there is no other. The promise for
+  // what it was sent stands. May be called for a message while that is delivered.
+  void object(NodeId peer, const std::string& why);
 
   // Where members come and go. A peer that is added again may have another address, or have said by now which
   // data it has (0: it has not). One that is removed is told so, and the link is gone with the next turn of

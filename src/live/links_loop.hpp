@@ -26,6 +26,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   std::expected<void, std::string> begin();
 
   void send(NodeId to, ByteView payload);
+  void object(NodeId peer, const std::string& why);
   LinkStatus status(NodeId id) const;
   DoorStatus door() const { return door_; }
   void add_peer(const Peer& peer, std::uint64_t data);
@@ -64,6 +65,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
     std::optional<Time> dial_at = {};       // unset while dialling, connected, or being dialled
     std::optional<Time> ack_at = {};
     std::uint64_t attempts = 0;
+    Time rests_until = {};  // the peer said what cannot be
     bool resolving = false;
     bool told_up = false;
     bool dirty = false;          // something waits for the end of this turn

@@ -144,6 +144,10 @@ void Links::Loop::establish(Session& session) {
   if (const auto no = verdict(*handshake.theirs())) return refuse(session, *no);
   Link& link = knows(from) ? *find(from) : make_link({.id = from});
   session.link = &link;
+  if (Clock::now() < link.rests_until) {
+    session.outbox.clear();
+    return refuse(session, {RefusalCode::busy, "this peer said what cannot be, a moment ago"});
+  }
   const auto meeting = link.state.meet(handshake.ours(), *handshake.theirs(), link.session != nullptr);
   if (!meeting) {
     session.outbox.clear();  // our proof, which would let the other side believe that it is in

@@ -70,6 +70,9 @@ class Replica {
     std::function<void(NodeId to, ByteView message)> send;
     std::function<void(const Event&)> event;              // may give commands
     std::function<void(const storage::Failure&)> failed;  // the disk; nothing is sent after it
+    // What speaks against a message of a peer, in a sentence; empty: nothing. May be left out among those who
+    // trust each other.
+    std::function<std::string(const P& node, NodeId from, const Message&)> objection = {};
     // Of who is traced: where its part goes. Asked once; whoever finds its directory there comes back.
     std::function<std::expected<Page, std::string>(bool comes_back)> trace = {};
   };
@@ -96,24 +99,28 @@ class Replica {
     step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); },
          [&](auto& act) { scribe_->command(node_, out_, command, act); });
   }
-  // False if the bytes are no message of this protocol.
-  bool deliver(NodeId from, ByteView bytes) {
-    if (dead_) return true;
+  // Says why it is not taken: the bytes are no message of this protocol, or one that cannot be.
+  std::expected<void, std::string> deliver(NodeId from, ByteView bytes) {
+    if (dead_) return {};
     Decoder decoder(numbers_of(bytes));
     walk(decoder, received_);
-    if (decoder.failed()) return false;
+    if (decoder.failed()) return unreadable();
     std::optional<Stamp> stamp;
     if (!decoder.rest().empty()) {
       walk(decoder, stamp.emplace());
       if (!decoder.failed()) decoder.finish();
-      if (decoder.failed()) return false;
+      if (decoder.failed()) return unreadable();
+    }
+    if (ports_.objection) {
+      if (std::string no = ports_.objection(node_, from, received_); !no.empty())
+        return std::unexpected(std::move(no));
     }
     step([&] { visit_in_place(received_, [&](const auto& which) { node_.on_message(out_, from, which); }); },
          [&](auto& act) {
            if (stamp && !scribe_->wrong_with(from, *stamp).empty()) stamp.reset();
            scribe_->deliver(node_, out_, from, received_, stamp, act);
          });
-    return true;
+    return {};
   }
   // Nothing more is written of it.
   void end_trace(std::string broken = {}) {
@@ -126,6 +133,10 @@ class Replica {
   std::uint64_t flushes() const { return flushes_; }
 
  private:
+  static std::unexpected<std::string> unreadable() {
+    return std::unexpected(std::string("a message that cannot be read"));
+  }
+
   struct Unsynced {
     std::uint64_t number;  // of the flush that it waits for
     Mark mark;

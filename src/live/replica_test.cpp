@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "live/part_file.hpp"
-#include "protocols/raft/raft.hpp"
+#include "protocols/raft/objection.hpp"
 #include "sim/direct.hpp"
 #include "sim/stage_of.hpp"
 #include "trace/merge.hpp"
@@ -35,7 +35,11 @@ class Cluster {
   void start(NodeId node) {
     Server::Ports ports = {.send = [this, node](NodeId to, ByteView bytes) { post(node, to, bytes); },
                            .event = [this, node](const log::Spec::Event& event) { see(node, event); },
-                           .failed = [](const storage::Failure& why) { FAIL() << why.text; }};
+                           .failed = [](const storage::Failure& why) { FAIL() << why.text; },
+                           .objection =
+                               [](const Raft& at, NodeId from, const Raft::Message& message) {
+                                 return std::string(raft::objection(at, from, message));
+                               }};
     if (traced_) {
       parts_[node] = std::make_unique<PartFile>(part(node));
       ports.trace = [this, node](bool comes_back) {
@@ -101,7 +105,8 @@ class Cluster {
     boost::asio::post(loop, [this, from, to, copy = std::vector(bytes.begin(), bytes.end())] {
       const auto found = servers_.find(to);
       if (found == servers_.end()) return;
-      EXPECT_TRUE(found->second->deliver(from, copy));
+      const auto taken = found->second->deliver(from, copy);
+      EXPECT_TRUE(taken) << taken.error();
     });
   }
   void see(NodeId node, const log::Spec::Event& event) {

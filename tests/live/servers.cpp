@@ -6,6 +6,7 @@
 
 #include "faulty_disk.hpp"
 #include "live/children.hpp"
+#include "protocols/raft/raft.hpp"
 
 namespace conclave::cluster {
 namespace {
@@ -48,9 +49,15 @@ class Servers : public testing::Test {
     options.links = {.self = {id}, .members = std::move(members), .group = "test", .algorithm = "raft"};
     options.links.key = "a key of this test";
     options.links.knock_after = 200ms;
+    options.links.rest = 20ms;
     auto opened = Server::open(
         loop, options,
-        {.applied = [&one](
+        {.acceptable = [](NodeId, const Payload& word) { return word.size() > 0 && word.bytes()[0] != '?'; },
+         .acceptable_state =
+             [](std::uint64_t, std::uint64_t, std::span<const std::uint8_t> state) {
+               return decode<std::vector<std::string>>(state).has_value();
+             },
+         .applied = [&one](
                         std::uint64_t, std::uint64_t, const Payload& word,
                         std::uint64_t) { one.words.emplace_back(word.bytes().begin(), word.bytes().end()); },
          .restored =
@@ -118,6 +125,38 @@ class Servers : public testing::Test {
     propose(at, word);
     until([&] { return !all.at(at).words.empty() && all.at(at).words.back() == word; });
   }
+  // A process with the key in the place of member 3, which says what it likes.
+  struct Liar {
+    std::unique_ptr<live::Links> links = {};
+    void say(std::uint32_t to, const raft::Raft::Message& message) const {
+      links->send({to}, live::bytes_of(encode(message)));
+    }
+  };
+  Liar lie_as_three() {
+    const std::vector<live::Peer> three(places.begin(), places.begin() + 3);
+    live::LinkOptions options = {.self = {3},
+                                 .members = three,
+                                 .group = server(1).group(),
+                                 .algorithm = "raft/2",
+                                 .key = "a key of this test",
+                                 .epoch = 77,
+                                 .list = live::MemberList::changing};
+    auto opened = live::Links::open(loop, options,
+                                    {.message = [](NodeId, live::ByteView) {},
+                                     .up = [](NodeId, std::uint64_t) {},
+                                     .down = [](NodeId) {},
+                                     .broken_promise = [](NodeId, const std::string&) {}},
+                                    [](live::LogLevel, std::string_view) {});
+    EXPECT_TRUE(opened) << opened.error();
+    return {std::move(*opened)};
+  }
+  std::uint64_t objections(std::uint32_t at) { return server(at).status().peers.at({3}).link.objections; }
+  void open_two_of_three() {
+    const std::vector<live::Peer> three(places.begin(), places.begin() + 3);
+    for (std::uint32_t id = 1; id <= 2; ++id) open(id, three);
+    until([&] { return leader() && server(leader()).book().founded; });
+  }
+
   bool votes(std::uint32_t id) { return leader() && server(leader()).book().voters.contains({id}); }
 
   boost::asio::io_context loop{1};
@@ -240,6 +279,70 @@ TEST_F(Servers, DeposeALeaderWhoseDiskStandsStill) {
   });
   write("after");
   until([&] { return all.at(old).words == std::vector<std::string>{"before", "meanwhile", "after"}; });
+}
+
+// Whatever is sent to leader and follower, they go on.
+TEST_F(Servers, ObjectToWhatNobodySaysWhoKeepsTheRules) {
+  open_two_of_three();
+  const Liar liar = lie_as_three();
+  const auto term = [&] { return raft::Term{server(leader()).term()}; };
+  const auto huge = raft::Index{1ull << 40};
+  using raft::Raft;
+  const std::vector<std::function<Raft::Message()>> lies = {
+      [&] { return raft::AppendReply{.term = term(), .matched = huge}; },
+      [&] {
+        return Raft::Append{.term = term(), .entries = {{{1ull << 50}, {}, {}}}};
+      },
+      [&] {
+        return Raft::InstallSnapshot{.term = term(), .about = {.last = {term(), huge}}, .size = 1};
+      },
+      [&] { return raft::RequestVote{.term = {~0ull}}; },
+      [&] {
+        return Raft::Forward{.oldest = 1, .commands = {{{1}, 1, 0, {}}}};
+      },
+      [&] {
+        return Raft::Forward{.oldest = 1, .commands = {{{3}, 1, 0, Payload(Bytes{'?'})}}};
+      },
+      [&] {
+        return Raft::Forward{.oldest = 1, .commands = {{{3}, 1, 1, Payload(Bytes{0xff})}}};
+      },
+      [&] {
+        return Raft::Forward{.oldest = 1, .commands = {{{3}, 1, 9, Payload(Bytes{'w'})}}};
+      },
+      [&] { return Raft::ForwardWish{log::Reconfigure{.voters = {{3}}}}; },
+  };
+  for (const auto& lie : lies) {
+    const std::uint64_t before = objections(leader());
+    until([&] {
+      return server(leader()).status().peers.at({3}).link.state == live::LinkStatus::State::connected;
+    });
+    liar.say(leader(), lie());
+    until([&] { return objections(leader()) > before; });
+  }
+  write("goes on");
+  until([&] { return all.at(1).words == all.at(2).words; });
+  EXPECT_EQ(all.at(1).words, std::vector<std::string>{"goes on"});
+}
+
+TEST_F(Servers, TakeNoStateThatTheyCannotRead) {
+  open_two_of_three();
+  const Liar liar = lie_as_three();
+  write("before");
+  const std::uint32_t follower = leader() == 1 ? 2 : 1;
+  until([&] {
+    return server(follower).status().peers.at({3}).link.state == live::LinkStatus::State::connected;
+  });
+  const raft::Term later = {server(leader()).term() + 5};
+  const raft::Position last = {later, {1'000}};
+  liar.say(follower,
+           raft::Raft::InstallSnapshot{.term = later,
+                                       .about = {.last = last, .configuration = {.voters = {{1}, {2}, {3}}}},
+                                       .size = 3,
+                                       .part = Payload(Bytes{1, 2, 3})});
+  until([&] { return objections(follower) == 1; });
+  EXPECT_EQ(all.at(follower).restored, 0u);
+  write("after");
+  until([&] { return all.at(follower).words == std::vector<std::string>{"before", "after"}; });
 }
 
 }  // namespace

@@ -856,7 +856,8 @@ struct Raft {
     // What is committed here is in the leader's log too.
     if (last.index <= committed)
       return out.send(from, AppendReply{.term = ballot.term, .matched = committed});
-    if (!incoming || incoming->about.last != last) incoming = Incoming{.about = theirs.about};
+    const bool is_another = !incoming || incoming->about.last != last || incoming->state.size() > theirs.size;
+    if (is_another) incoming = Incoming{.about = theirs.about};
     Bytes& state = incoming->state;
     if (theirs.offset == state.size())
       state.insert(state.end(), theirs.part.bytes().begin(), theirs.part.bytes().end());
