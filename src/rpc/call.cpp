@@ -44,7 +44,16 @@ void Call::resume() { call_->resume(); }
 
 // Callbacks are not kept by a call that is over: they would hold what they captured for nothing.
 void Call::on_writable(std::move_only_function<void()> then) {
-  if (!over()) call_->writable = std::move(then);
+  if (over()) return;
+  call_->writable = std::move(then);
+  call_->session()->wait_for_room(*call_);
+}
+std::size_t Call::room() const { return call_->room(); }
+std::size_t Call::largest_answer() const { return call_->largest_answer(); }
+void Call::when_room(std::size_t bytes, std::move_only_function<void()> then) {
+  if (over()) return;
+  call_->writable = std::move(then);
+  call_->session()->wait_for_room(*call_, bytes);
 }
 void Call::on_message(std::move_only_function<void(std::string_view)> then) {
   if (!over()) call_->message = std::move(then);

@@ -57,11 +57,17 @@ class Call {
   void add_trailer(std::string_view name, std::string_view value);
 
   // ---- back-pressure
-  // So much waits that the sender should wait too. Who sends on anyhow loses the call at a higher limit.
+  // So much waits that the sender should wait too.
   bool congested() const;
   std::size_t pending_bytes() const;
-  // Called once, when a congested call has room again.
+  // Called once, on a later turn of the loop, when the call has room (again).
   void on_writable(std::move_only_function<void()> then);
+  // How many bytes one answer may have now: a small one is always taken, a large one when not too much waits
+  // on the connection and memory is left. The answer to a write is taken whatever its size.
+  std::size_t room() const;
+  std::size_t largest_answer() const;  // … and what it may have at most, ever
+  // Called once, on a later turn of the loop, when an answer of this size may be made.
+  void when_room(std::size_t bytes, std::move_only_function<void()> then);
 
   // ---- streams: what else the client says. Messages are valid during the call.
   void on_message(std::move_only_function<void(std::string_view)> then);

@@ -18,6 +18,11 @@ class GrpcCaller final : public Caller {
   void tell(const google::protobuf::Message& response) override { call_.send(response); }
   bool congested() const override { return call_.congested(); }
   void on_room(std::move_only_function<void()> then) override { call_.on_writable(std::move(then)); }
+  std::size_t room() const override { return call_.room(); }
+  std::size_t largest_answer() const override { return call_.largest_answer(); }
+  void when_room(std::size_t bytes, std::move_only_function<void()> then) override {
+    call_.when_room(bytes, std::move(then));
+  }
   bool over() const override { return call_.over(); }
   void on_gone(std::move_only_function<void()> then) override {
     call_.on_cancel([then = std::move(then)](const Status&) mutable { then(); });
@@ -42,6 +47,9 @@ std::string error_json(const Status& status) {
   return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// What a byte of protobuf may take as text, and while it is made: base64, names, copies.
+constexpr std::size_t json_bytes = 4;
+
 // etcd's gateway: whole answers as they are, answers of many as lines of {"result": …}.
 class JsonCaller final : public Caller {
  public:
@@ -63,6 +71,11 @@ class JsonCaller final : public Caller {
   }
   bool congested() const override { return reply_.congested(); }
   void on_room(std::move_only_function<void()> then) override { reply_.on_writable(std::move(then)); }
+  std::size_t room() const override { return reply_.room() / json_bytes; }
+  std::size_t largest_answer() const override { return reply_.largest_answer() / json_bytes; }
+  void when_room(std::size_t bytes, std::move_only_function<void()> then) override {
+    reply_.when_room(bytes * json_bytes, std::move(then));
+  }
   bool over() const override { return reply_.over(); }
   void on_gone(std::move_only_function<void()> then) override { reply_.on_closed(std::move(then)); }
   const Peer& peer() const override { return peer_; }

@@ -22,6 +22,13 @@ class Caller {
   virtual void tell(const google::protobuf::Message& response) = 0;
   virtual bool congested() const = 0;
   virtual void on_room(std::move_only_function<void()> then) = 0;  // once, when it is congested no more
+  // How many bytes an answer may have now, as a message of protobuf. Who reads looks before the answer is
+  // made: more than `largest_answer` is refused, more than `room` waits for `when_room`, which tells once, on
+  // a later turn of the loop, that an answer of this size may be made now. Answers to writes are always
+  // taken.
+  virtual std::size_t room() const = 0;
+  virtual std::size_t largest_answer() const = 0;
+  virtual void when_room(std::size_t bytes, std::move_only_function<void()> then) = 0;
 
   virtual bool over() const = 0;
   // It cancelled, vanished or ran out of time before it was answered.

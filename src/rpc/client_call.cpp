@@ -118,10 +118,9 @@ void ClientCall::closed(std::uint32_t error) {
 
 // ---- what goes out
 
-bool ClientCall::may_send() {
-  if (half_closed_) return false;
-  if (session_ == nullptr) return outbox_.pending() <= SessionLimits().refused_output_bytes;
-  return session_->pending_output() <= session_->limits().refused_output_bytes;
+void ClientCall::too_large(std::size_t bytes) {
+  cancel(
+      {Code::resource_exhausted, "the message has " + std::to_string(bytes) + " bytes, which is too much"});
 }
 
 void ClientCall::added(std::size_t bytes) {

@@ -34,7 +34,8 @@ class ClientCall final : public MessageStream {
   void take_message(std::string_view message) override;
   void input_ended() override;
   void refuse(const Status& status) override;
-  bool may_send() override;
+  bool may_send() override { return !half_closed_; }
+  void too_large(std::size_t bytes) override;
   void added(std::size_t bytes) override;
   void deadline_passed();
   void give_up(const Status& status);  // and tell the server

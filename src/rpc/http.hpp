@@ -33,6 +33,10 @@ class HttpSink {
   virtual bool congested() const = 0;
   virtual void on_writable(std::move_only_function<void()> then) = 0;
   virtual void on_closed(std::move_only_function<void()> then) = 0;
+  // As with a `Call`: how large an answer may be now, and ever, and when it may be so large.
+  virtual std::size_t room() const = 0;
+  virtual std::size_t largest_answer() const = 0;
+  virtual void when_room(std::size_t bytes, std::move_only_function<void()> then) = 0;
 };
 
 // The answer to one request: a handle, to be used at once or later, on the loop.
@@ -60,6 +64,11 @@ class HttpReply {
   void on_writable(std::move_only_function<void()> then) const { sink_->on_writable(std::move(then)); }
   // The client went away before the end.
   void on_closed(std::move_only_function<void()> then) const { sink_->on_closed(std::move(then)); }
+  std::size_t room() const { return sink_->room(); }
+  std::size_t largest_answer() const { return sink_->largest_answer(); }
+  void when_room(std::size_t bytes, std::move_only_function<void()> then) const {
+    sink_->when_room(bytes, std::move(then));
+  }
 
  private:
   std::shared_ptr<HttpSink> sink_;

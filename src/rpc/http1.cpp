@@ -33,13 +33,6 @@ class Http1Sink final : public HttpSink {
   bool write(std::string_view bytes) override {
     if (connection_ == nullptr) return false;
     if (head_only_ || bytes.empty()) return true;
-    if (connection_->owner_.http_pending() > connection_->limits_.refused_output_bytes) {
-      Http1& connection = *connection_;
-      lost();
-      connection.closed_ = true;
-      connection.owner_.http_close();
-      return false;
-    }
     if (!chunks_) {
       connection_->owner_.http_write(bytes);
       return true;
@@ -68,6 +61,13 @@ class Http1Sink final : public HttpSink {
            connection_->owner_.http_pending() >= connection_->limits_.stream_output_bytes;
   }
   void on_writable(std::move_only_function<void()> then) override { writable_ = std::move(then); }
+  std::size_t room() const override { return over() ? 0 : connection_->owner_.http_room(); }
+  std::size_t largest_answer() const override { return over() ? 0 : connection_->limits_.answer_bytes; }
+  // A connection makes one answer at a time: what it has no room for now, it has none for at all.
+  void when_room(std::size_t, std::move_only_function<void()> then) override {
+    writable_ = std::move(then);
+    if (!over()) connection_->owner_.http_wait_for_room();
+  }
   void on_closed(std::move_only_function<void()> then) override {
     if (connection_ != nullptr) closed_ = std::move(then);
   }

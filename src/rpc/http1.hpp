@@ -21,6 +21,8 @@ class Http1 {
     virtual void http_request(const HttpRequest& request, HttpReply reply) = 0;
     virtual void http_write(std::string_view bytes) = 0;
     virtual std::size_t http_pending() const = 0;  // written, but not gone
+    virtual std::size_t http_room() const = 0;     // for answers
+    virtual void http_wait_for_room() = 0;         // until `drained`
     // A request began to arrive, or the last one is answered and none began.
     virtual void http_expects(bool request_under_way) = 0;
     virtual void http_close() = 0;  // after what was written
@@ -40,6 +42,8 @@ class Http1 {
   void refuse(unsigned status);  // answers what did not arrive in full, and closes
   // While an answer is made, what the client sends ahead is kept; this much is enough.
   bool wants_more() const { return input_.size() < most_ahead; }
+  // Received, but not a request yet.
+  std::size_t held() const { return input_.size() + (under_way_ ? parser_->get().body().size() : 0); }
   bool answering() const { return sink_ != nullptr; }
   void close_after_answer() { last_request_ = true; }
 

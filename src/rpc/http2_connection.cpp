@@ -10,12 +10,19 @@ namespace {
 // as often in a row before others get their turn.
 constexpr std::size_t output_ahead = 64 * 1024;
 constexpr int pumps_per_turn = 4;
+// Nobody tells that memory is free again: we look.
+constexpr std::chrono::milliseconds look_for_memory{40};
 
 }  // namespace
 
 Http2Connection::Http2Connection(boost::asio::io_context& loop, TimerWheel& wheel, std::shared_ptr<Wire> wire,
-                                 Session::Side side, const SessionLimits& limits, Owner& owner)
-    : loop_(loop), wheel_(wheel), wire_(std::move(wire)), owner_(owner), session_(side, limits, *this) {}
+                                 Session::Side side, const SessionLimits& limits, Owner& owner,
+                                 Account* above)
+    : loop_(loop),
+      wheel_(wheel),
+      wire_(std::move(wire)),
+      owner_(owner),
+      session_(side, limits, *this, above) {}
 
 void Http2Connection::start(std::string_view first_bytes) {
   wire_->start(*this);
@@ -31,12 +38,11 @@ void Http2Connection::received(std::string_view bytes) {
   heard_ = Clock::now();
   owner_.moved(bytes.size(), 0);
   in_turn_ = true;
-  const bool well = session_.receive(bytes);
+  const bool well = session_.receive(bytes, heard_);
   in_turn_ = false;
   if (closed_) return;
   if (!well) return end(End::garbage, "the peer does not speak HTTP/2");
   pump();
-  if (!closed_) regulate_reading();
 }
 
 void Http2Connection::pump() {
@@ -57,6 +63,15 @@ void Http2Connection::pump() {
   const bool idle = session_.streams() == 0 && !session_.wants_write();
   if (session_.over() || (ending_ && idle)) return end(End::finished, "the peer said good-bye");
   if (!wire_->busy() && session_.wants_write()) output_waits();
+  settle();
+}
+
+// A turn is over: what must not grow is looked at.
+void Http2Connection::settle() {
+  regulate_reading();
+  if (session_.waits_for_memory() && !memory_timer_.armed()) wheel_.arm(memory_timer_, look_for_memory);
+  session_.count_frames(wire_->pending());
+  owner_.settled();
 }
 
 // One write for everything that is said in one turn of the loop.
@@ -65,9 +80,7 @@ void Http2Connection::output_waits() {
   pump_scheduled_ = true;
   boost::asio::post(loop_, [self = shared_from_this()] {
     self->pump_scheduled_ = false;
-    if (self->closed_) return;
-    self->pump();
-    if (!self->closed_) self->regulate_reading();
+    if (!self->closed_) self->pump();
   });
 }
 
@@ -75,14 +88,13 @@ void Http2Connection::writable() {
   const auto self = shared_from_this();
   stalled_since_.reset();
   pump();
-  if (!closed_) regulate_reading();
 }
 
 // Who does not take its answers may not ask for more. Only a socket that is full counts: where flow control
-// holds the output back, what we read next may be the permission to go on.
+// holds the output back, what we read next may be the permission to go on. One large answer stops nobody.
 void Http2Connection::regulate_reading() {
-  const std::size_t pending = wire_->pending() + session_.pending_output();
-  const bool pause = wire_->busy() && pending > session_.limits().connection_output_bytes;
+  const bool much = session_.crowded() || session_.queued_frames() > session_.limits().queued_frames;
+  const bool pause = wire_->busy() && much;
   if (pause == reading_paused_) return;
   reading_paused_ = pause;
   if (pause)
@@ -108,6 +120,7 @@ void Http2Connection::end_when_idle() {
 void Http2Connection::close(bool politely) {
   closed_ = true;
   timer_.disarm();
+  memory_timer_.disarm();
   if (politely)
     wire_->close_when_written();
   else
@@ -116,22 +129,32 @@ void Http2Connection::close(bool politely) {
 
 void Http2Connection::schedule_look() {
   const SessionLimits& limits = session_.limits();
-  wheel_.arm(timer_,
-             std::min({limits.keepalive_interval, limits.keepalive_timeout, limits.stalled_after}) / 2);
+  wheel_.arm(timer_, std::min({limits.keepalive_interval, limits.keepalive_timeout, limits.stalled_after,
+                               limits.settings_timeout, limits.message_quiet, limits.message_timeout}) /
+                         2);
+}
+
+// What a peer does not do in time, and what the connection therefore ends for.
+std::optional<std::string> Http2Connection::complaint(Clock::time_point now) const {
+  const SessionLimits& limits = session_.limits();
+  if (stalled_since_ && now - *stalled_since_ >= limits.stalled_after) return "the peer takes nothing";
+  if (ping_sent_ && now - *ping_sent_ >= limits.keepalive_timeout) return "the peer is silent";
+  if (!session_.settings_acknowledged() && now - begun_ >= limits.settings_timeout)
+    return "the peer does not acknowledge our settings";
+  return std::nullopt;
 }
 
 void Http2Connection::look_around() {
+  const auto self = shared_from_this();
   const SessionLimits& limits = session_.limits();
   const auto now = Clock::now();
-  if (stalled_since_ && now - *stalled_since_ >= limits.stalled_after)
-    return end(End::timed_out, "the peer takes nothing");
-  if (ping_sent_ && now - *ping_sent_ >= limits.keepalive_timeout)
-    return end(End::timed_out, "the peer is silent");
+  if (const auto why = complaint(now)) return end(End::timed_out, *why);
   if (!ping_sent_ && now - heard_ >= limits.keepalive_interval && !reading_paused_) {
     ping_sent_ = now;
     session_.ping();
   }
-  schedule_look();
+  session_.look_for_slow(now);
+  if (!closed_) schedule_look();
 }
 
 }  // namespace conclave::rpc

@@ -24,6 +24,8 @@ class Http2Connection final : public std::enable_shared_from_this<Http2Connectio
     virtual StreamPtr open_stream() = 0;  // the peer begins a stream
     virtual void goaway_received() = 0;
     virtual void moved(std::size_t received, std::size_t sent) = 0;  // bytes, to be counted
+    virtual void stream_reset() {}                                   // the peer cancelled a stream
+    virtual void settled() {}                                        // what the connection uses is counted
     // The connection is over; its streams are still to be abandoned.
     virtual void over(End end, const std::string& why) = 0;
 
@@ -32,7 +34,7 @@ class Http2Connection final : public std::enable_shared_from_this<Http2Connectio
   };
 
   Http2Connection(boost::asio::io_context& loop, TimerWheel& wheel, std::shared_ptr<Wire> wire,
-                  Session::Side side, const SessionLimits& limits, Owner& owner);
+                  Session::Side side, const SessionLimits& limits, Owner& owner, Account* above = nullptr);
 
   void start(std::string_view first_bytes);
   Session& session() { return session_; }
@@ -43,6 +45,8 @@ class Http2Connection final : public std::enable_shared_from_this<Http2Connectio
   void pump();
   // Nothing more is told to the owner. The session is told nothing: abandon it.
   void close(bool politely);
+  // When the peer last said something.
+  Clock::time_point heard() const { return heard_; }
 
  private:
   // Wire
@@ -54,9 +58,12 @@ class Http2Connection final : public std::enable_shared_from_this<Http2Connectio
   void output_waits() override;
   void goaway_received() override { owner_.goaway_received(); }
   void pong_received() override { ping_sent_.reset(); }
+  void stream_reset() override { owner_.stream_reset(); }
 
   void regulate_reading();
+  void settle();
   void look_around();
+  std::optional<std::string> complaint(Clock::time_point now) const;
   void schedule_look();
   void end(End end, const std::string& why);
 
@@ -65,7 +72,8 @@ class Http2Connection final : public std::enable_shared_from_this<Http2Connectio
   std::shared_ptr<Wire> wire_;
   Owner& owner_;
   Session session_;
-  Clock::time_point heard_ = Clock::now();
+  Clock::time_point begun_ = Clock::now();
+  Clock::time_point heard_ = begun_;
   std::optional<Clock::time_point> ping_sent_ = {};
   std::optional<Clock::time_point> stalled_since_ = {};
   bool pump_scheduled_ = false;
@@ -74,6 +82,7 @@ class Http2Connection final : public std::enable_shared_from_this<Http2Connectio
   bool reading_paused_ = false;
   bool closed_ = false;
   TimedMember<Http2Connection, &Http2Connection::look_around> timer_{*this};
+  TimedMember<Http2Connection, &Http2Connection::pump> memory_timer_{*this};
 };
 
 }  // namespace conclave::rpc

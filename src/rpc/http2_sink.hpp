@@ -16,7 +16,16 @@ class Http2Sink final : public HttpSink {
   bool over() const override { return call_->over(); }
   bool congested() const override { return call_->congested(); }
   void on_writable(std::move_only_function<void()> then) override {
-    if (!call_->over()) call_->writable = std::move(then);
+    if (call_->over()) return;
+    call_->writable = std::move(then);
+    call_->session()->wait_for_room(*call_);
+  }
+  std::size_t room() const override { return call_->room(); }
+  std::size_t largest_answer() const override { return call_->largest_answer(); }
+  void when_room(std::size_t bytes, std::move_only_function<void()> then) override {
+    if (call_->over()) return;
+    call_->writable = std::move(then);
+    call_->session()->wait_for_room(*call_, bytes);
   }
   void on_closed(std::move_only_function<void()> then) override {
     if (call_->over()) return;

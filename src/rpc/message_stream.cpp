@@ -6,7 +6,7 @@ namespace conclave::rpc {
 
 void MessageStream::take_data(std::string_view bytes) {
   if (over()) return session_->consumed(*this, bytes.size());
-  if (!paused_) return deliver(bytes);
+  if (!holds_back()) return deliver(bytes);
   held_.append(bytes);  // no more than a window: nothing of it is given back
 }
 
@@ -14,12 +14,17 @@ void MessageStream::deliver(std::string_view bytes) {
   const StreamPtr alive(this);
   const std::size_t whole = bytes.size();
   while (!paused_ && !over()) {
+    if (!takes_messages()) {
+      wait_for_turn();
+      break;
+    }
     const auto next = reader_.next(bytes);
     if (!next) {
       refuse_frame(next.error());
       break;
     }
     if (!*next) break;
+    if (session_ != nullptr) session_->note_half_received(*this, 0);
     take_message(**next);
   }
   if (session_ == nullptr) return;
@@ -40,7 +45,7 @@ void MessageStream::refuse_frame(FrameError error) {
 
 void MessageStream::take_end() {
   if (over()) return;
-  if (paused_) {
+  if (holds_back()) {
     end_held_ = true;
   } else if (!reader_.at_boundary()) {
     refuse({Code::internal, "the stream ends inside a message"});
@@ -49,22 +54,43 @@ void MessageStream::take_end() {
   }
 }
 
+void MessageStream::wait_for_turn() {
+  waits_for_turn_ = true;
+  session_->wait_for_turn(*this);
+}
+
 void MessageStream::resume() {
-  if (!paused_) return;
-  paused_ = false;
+  if (!std::exchange(paused_, false) || waits_for_turn_) return;
+  deliver_held();
+}
+
+void MessageStream::go_on() {
+  if (!std::exchange(waits_for_turn_, false) || paused_) return;
+  deliver_held();
+}
+
+void MessageStream::deliver_held() {
   if (over()) return;
   const StreamPtr alive(this);
   if (!held_.empty()) {
     const std::string bytes = std::exchange(held_, {});
     deliver(bytes);
   }
-  if (paused_ || !end_held_) return;
-  end_held_ = false;
+  if (holds_back() || !std::exchange(end_held_, false)) return;
   take_end();
 }
 
+// Nobody is sent a message that the library could not even count.
+bool MessageStream::fits(std::size_t bytes) {
+  const std::size_t most =
+      session_ != nullptr ? session_->limits().answer_bytes : SessionLimits().answer_bytes;
+  if (bytes <= most) return true;
+  too_large(bytes);
+  return false;
+}
+
 bool MessageStream::send(std::string_view message) {
-  if (over() || !may_send()) return false;
+  if (over() || !may_send() || !fits(message.size())) return false;
   char* to = outbox_.extend(prefix_bytes + message.size());
   put_prefix(to, message.size());
   message.copy(to + prefix_bytes, message.size());
@@ -75,6 +101,7 @@ bool MessageStream::send(std::string_view message) {
 bool MessageStream::send(const google::protobuf::MessageLite& message) {
   if (over() || !may_send()) return false;
   const std::size_t size = message.ByteSizeLong();
+  if (!fits(size)) return false;
   char* to = outbox_.extend(prefix_bytes + size);
   put_prefix(to, size);
   message.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(to + prefix_bytes));
@@ -84,9 +111,8 @@ bool MessageStream::send(const google::protobuf::MessageLite& message) {
 
 bool MessageStream::congested() {
   if (over() || session_ == nullptr) return false;
-  const bool full = outbox_.pending() >= session_->limits().stream_output_bytes ||
-                    session_->pending_output() >= session_->limits().connection_output_bytes;
-  if (full) wants_drained_ = true;
+  const bool full = outbox_.pending() >= session_->limits().stream_output_bytes || session_->crowded();
+  if (full) session_->wait_for_room(*this);
   return full;
 }
 
@@ -94,7 +120,7 @@ void MessageStream::clear_input() {
   reader_.reset();
   held_.clear();
   held_.shrink_to_fit();
-  paused_ = end_held_ = false;
+  paused_ = end_held_ = waits_for_turn_ = false;
 }
 
 }  // namespace conclave::rpc

@@ -24,6 +24,7 @@ class MessageStream : public Stream {
   bool send(const google::protobuf::MessageLite& message);
   // So much waits that the sender should wait too; `drained` tells when that is over.
   bool congested();
+  void go_on() override;
 
   virtual bool over() const = 0;  // nobody wants what arrives, or takes what is sent
 
@@ -32,21 +33,29 @@ class MessageStream : public Stream {
   virtual void input_ended() = 0;                 // after the last message
   virtual void refuse(const Status& status) = 0;  // what arrives cannot be taken
   virtual bool may_send() = 0;                    // one more message
-  virtual void added(std::size_t bytes) = 0;      // to the outbox
+  virtual void too_large(std::size_t bytes) = 0;  // … but not of this size
+  // Whether a message is taken now. Otherwise it is held back until there is room for an answer.
+  virtual bool takes_messages() const { return true; }
+  virtual void added(std::size_t bytes) = 0;  // to the outbox
 
   // For `data` and `ended` of a stream whose content is messages.
   void take_data(std::string_view bytes);
   void take_end();
   void clear_input();
+  bool waits_for_turn_ = false;
 
  private:
+  bool holds_back() const { return paused_ || waits_for_turn_; }
+  void wait_for_turn();
+  void deliver_held();
+  bool fits(std::size_t bytes);
   void deliver(std::string_view bytes);
   void refuse_frame(FrameError error);
 
   FrameReader reader_;
-  std::string held_ = {};  // received while paused
+  std::string held_ = {};  // received, but held back
   bool paused_ = false;
-  bool end_held_ = false;  // the end came while paused
+  bool end_held_ = false;  // the end came meanwhile
 };
 
 }  // namespace conclave::rpc

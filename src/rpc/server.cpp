@@ -14,6 +14,22 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds pause_after_error{100};
+// Records of addresses without connections that are kept before they are looked through.
+constexpr std::size_t spare_addresses = 1024;
+
+asio::ip::address network_of(const asio::ip::address& address) {
+  if (!address.is_v6()) return address;
+  if (address.to_v6().is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return asio::ip::address_v6(bytes);
+}
+
+// No answer may be larger than what one connection may have.
+ServerLimits consistent(ServerLimits limits) {
+  limits.session.answer_bytes = std::min(limits.session.answer_bytes, limits.memory_bytes / 4);
+  return limits;
+}
 
 }  // namespace
 
@@ -21,7 +37,8 @@ constexpr std::chrono::milliseconds pause_after_error{100};
 
 ServerCore::ServerCore(asio::io_context& the_loop, const ServerLimits& the_limits)
     : loop(the_loop),
-      limits(the_limits),
+      limits(consistent(the_limits)),
+      memory(limits.memory_bytes),
       wheel(the_loop),
       pool(new CallPool(the_limits.session.message_bytes)),
       grace(the_loop) {}
@@ -70,12 +87,52 @@ void ServerCore::add_connection(tcp::socket socket, const TlsPtr& tls) {
     ++stats.connections_refused;  // closing at once sends the client to another member
     return;
   }
+  error_code gone;
+  const tcp::endpoint peer = socket.remote_endpoint(gone);
+  if (gone) return;
   ++stats.connections_accepted;
   ++stats.connections_open;
   const auto id = static_cast<ConnectionId>(++last_connection);
-  const auto connection = std::make_shared<ServerConnection>(*this, id, std::move(socket), tls);
+  const auto connection =
+      std::make_shared<ServerConnection>(*this, id, std::move(socket), tls, record_of(peer.address()));
   connections.emplace(last_connection, connection);
   connection->start();
+}
+
+std::shared_ptr<AddressRecord> ServerCore::record_of(const asio::ip::address& address) {
+  if (addresses.size() >= connections.size() + spare_addresses) {
+    const auto now = Clock::now();
+    std::erase_if(addresses, [&](const auto& one) {
+      return one.second->connections == 0 && one.second->resets.full(now);
+    });
+  }
+  auto& record = addresses[network_of(address)];
+  if (!record) record = std::make_shared<AddressRecord>(limits, memory);
+  return record;
+}
+
+void ServerCore::relieve() {
+  if (std::exchange(relieving, true)) return;
+  asio::post(loop, [weak = weak_from_this()] {
+    if (const auto core = weak.lock()) core->relieve_now();
+  });
+}
+
+// Of the connections that have more than they may, themselves or with others, one of the address that has
+// most goes first, and of those the one that has most.
+void ServerCore::relieve_now() {
+  relieving = false;
+  const auto weight = [](const auto& one) {
+    const ServerConnection& connection = *one.second;
+    return std::tuple(connection.account().anything_over(), connection.address()->account.used(),
+                      connection.account().used());
+  };
+  while (!connections.empty()) {
+    const auto worst = std::ranges::max_element(connections, {}, weight)->second;
+    if (!worst->account().anything_over()) return;
+    ++stats.ended_memory;
+    worst->cut_off();
+  }
 }
 
 void ServerCore::forget(ConnectionId id) {
@@ -178,7 +235,15 @@ void Server::shutdown(std::chrono::milliseconds grace, std::move_only_function<v
   core_->tell_if_drained();
 }
 
-ServerStats Server::stats() const { return core_->stats; }
+ServerStats Server::stats() const {
+  ServerStats stats = core_->stats;
+  stats.request_bytes = core_->memory.used(Use::requests);
+  stats.answer_bytes = core_->memory.used(Use::answers);
+  stats.frame_bytes = core_->memory.used(Use::frames);
+  stats.stream_bytes = core_->memory.used(Use::calls);
+  stats.memory_limit = core_->memory.limit();
+  return stats;
+}
 asio::io_context& Server::loop() const { return core_->loop; }
 
 }  // namespace conclave::rpc

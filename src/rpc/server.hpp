@@ -32,15 +32,26 @@ struct ServerCore;
 struct ServerStats {
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;  // there were too many
+  std::uint64_t connections_yielded = 0;  // idle ones, ended for newcomers of other addresses
   std::uint64_t connections_open = 0;
   std::uint64_t calls_started = 0;
   std::uint64_t calls_open = 0;
-  std::uint64_t calls_cancelled = 0;  // by clients, lost connections and deadlines
+  std::uint64_t calls_refused_streams = 0;  // too many at once on a connection
+  std::uint64_t calls_refused_memory = 0;   // the memory for clients was used up
+  std::uint64_t ended_memory = 0;           // connections that had most of it then
+  std::uint64_t ended_resets = 0;           // connections whose address cancelled too many calls
+  std::uint64_t calls_cancelled = 0;        // by clients, lost connections and deadlines
   std::uint64_t http_requests = 0;
   std::uint64_t bad_requests = 0;  // heads and frames that no client should send
   std::uint64_t timed_out = 0;     // connections: silent, stalled, or without a preface
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
+  // Memory for clients, now.
+  std::uint64_t request_bytes = 0;
+  std::uint64_t answer_bytes = 0;
+  std::uint64_t frame_bytes = 0;
+  std::uint64_t stream_bytes = 0;
+  std::uint64_t memory_limit = 0;
 };
 
 class Server {

@@ -51,9 +51,24 @@ void ServerCall::headers_complete(bool last) {
   if (head_.grpc()) return start_grpc();
   kind_ = Kind::http;
   ++core_->stats.http_requests;
-  if (!head_.too_large()) return;
-  begin_http(431, {{"content-type", "text/plain"}}, std::nullopt);
+  if (head_.too_large()) return refuse_http(431);
+  if (!may_begin()) refuse_http(503);
+}
+
+void ServerCall::refuse_http(unsigned status) {
+  begin_http(status, {{"content-type", "text/plain"}}, std::nullopt);
   end_http();
+}
+
+// One more call, of this connection and of all. What is refused here surely was not done.
+bool ServerCall::may_begin() {
+  if (session_->streams() > session_->limits().concurrent_streams) {
+    ++core_->stats.calls_refused_streams;
+    return false;
+  }
+  if (session_->account().room() > 0) return true;
+  ++core_->stats.calls_refused_memory;
+  return false;
 }
 
 void ServerCall::start_grpc() {
@@ -61,6 +76,7 @@ void ServerCall::start_grpc() {
   counted_ = true;
   ++core_->stats.calls_started;
   ++core_->stats.calls_open;
+  if (!may_begin()) return finish({Code::resource_exhausted, "etcdserver: too many requests"});
   if (head_.too_large()) return finish({Code::resource_exhausted, "the headers are too large"});
   if (head_.method() != "POST") return finish({Code::internal, "gRPC calls are POST requests"});
   method_ = core_->method(head_.path());
@@ -126,10 +142,30 @@ void ServerCall::begin() {
   session_->respond(*this, answer_head, false);
 }
 
-bool ServerCall::may_send() {
-  if (session_->pending_output() <= session_->limits().refused_output_bytes) return true;
-  drop({Code::resource_exhausted, "the client does not read what it asked for"}, NGHTTP2_ENHANCE_YOUR_CALM);
-  return false;
+void ServerCall::too_large(std::size_t bytes) {
+  abort({Code::resource_exhausted, "the answer has " + std::to_string(bytes) + " bytes, more than the " +
+                                       std::to_string(largest_answer()) + " that an answer may have"});
+}
+
+bool ServerCall::takes_messages() const { return !session_->crowded(); }
+
+std::size_t ServerCall::room() const { return session_ == nullptr ? 0 : session_->room(); }
+
+// A plain request has no messages to be held back: it waits as a whole.
+void ServerCall::go_on() {
+  if (kind_ != Kind::http) return MessageStream::go_on();
+  if (std::exchange(waits_for_turn_, false)) answer_http();
+}
+
+void ServerCall::too_slow() {
+  const StreamPtr alive(this);
+  session_->note_half_received(*this, 0);
+  if (kind_ == Kind::http) {
+    body_ = {};
+    return refuse_http(408);
+  }
+  refuse({Code::deadline_exceeded, "the rest of the message did not come in time"});
+  clear_input();
 }
 
 void ServerCall::added(std::size_t bytes) {
@@ -203,12 +239,15 @@ void ServerCall::take_body(std::string_view bytes) {
   if (body_.size() <= session_->limits().message_bytes &&
       session_->half_received() <= session_->limits().half_received_bytes)
     return;
-  begin_http(413, {{"content-type", "text/plain"}}, std::nullopt);
-  end_http();
+  refuse_http(413);
 }
 
 void ServerCall::answer_http() {
   if (over()) return;
+  if (!takes_messages()) {
+    waits_for_turn_ = true;
+    return session_->wait_for_turn(*this);
+  }
   const std::string_view whole = head_.path();
   const std::size_t mark = std::min(whole.find('?'), whole.size());
   const HttpRequest request = {.method = head_.method(),
@@ -231,7 +270,7 @@ void ServerCall::begin_http(unsigned status, const Metadata& headers, std::optio
 
 bool ServerCall::write_http(std::string_view bytes) {
   if (head_.method() == "HEAD") return !over();
-  if (over() || !may_send()) return false;
+  if (over()) return false;
   outbox_.append(bytes);
   session_->output_added(*this, bytes.size());
   return true;
@@ -269,7 +308,7 @@ void ServerCall::clear() {
   deadline_.reset();
   kind_ = Kind::unknown;
   head_done_ = counted_ = got_message_ = began_ = answered_ = false;
-  deferred_ = last_ = remote_ended_ = wants_drained_ = false;
+  deferred_ = last_ = remote_ended_ = wants_drained_ = queued_ = false;
 }
 
 void ServerCall::unreferenced() { pool_.give_back(this); }

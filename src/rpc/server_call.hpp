@@ -19,6 +19,8 @@ class ServerCall final : public MessageStream {
   void data(std::string_view bytes) override;
   void ended() override;
   void drained() override;
+  void go_on() override;
+  void too_slow() override;
   void closed(std::uint32_t error) override;
   const Metadata* trailers() override { return last_word_; }
 
@@ -32,6 +34,9 @@ class ServerCall final : public MessageStream {
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
   // Ends the call although its handler did not, and tells it so.
   void abort(const Status& status);
+  // How many bytes an answer may have now, and at most ever.
+  std::size_t room() const;
+  std::size_t largest_answer() const { return session_ == nullptr ? 0 : session_->limits().answer_bytes; }
   // The same, and what waits to be sent is dropped.
   void drop(const Status& status, std::uint32_t error);
 
@@ -55,10 +60,14 @@ class ServerCall final : public MessageStream {
   void take_message(std::string_view bytes) override;
   void input_ended() override;
   void refuse(const Status& status) override;
-  bool may_send() override;
+  bool may_send() override { return true; }
+  void too_large(std::size_t bytes) override;
+  bool takes_messages() const override;
+  bool may_begin();
   void added(std::size_t bytes) override;
   void take_body(std::string_view bytes);
   void answer_http();
+  void refuse_http(unsigned status);
   void drop_callbacks();
   void clear();
 

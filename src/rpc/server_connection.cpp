@@ -6,16 +6,31 @@ namespace {
 
 constexpr std::string_view preface(NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN);
 
+// An answer over HTTP/1.1 that waits for memory looks for it so often.
+constexpr std::chrono::milliseconds look_for_memory{40};
+
 }  // namespace
 
 ServerConnection::ServerConnection(ServerCore& core, ConnectionId id, boost::asio::ip::tcp::socket socket,
-                                   const TlsPtr& tls)
-    : core_(core), peer_(new CountedPeer), wire_(std::make_shared<Wire>(std::move(socket), tls)) {
+                                   const TlsPtr& tls, std::shared_ptr<AddressRecord> address)
+    : core_(core),
+      address_(std::move(address)),
+      account_(core.limits.memory_bytes / 2, &address_->account),
+      peer_(new CountedPeer),
+      wire_(std::make_shared<Wire>(std::move(socket), tls)) {
   peer_->connection = id;
   peer_->address = wire_->peer_address();
+  ++address_->connections;
 }
 
 ServerConnection::~ServerConnection() { wire_->close(); }
+
+bool ServerConnection::idle() const {
+  if (http2_) return http2_->session().streams() == 0;
+  return !http1_ || (!http1_->answering() && http1_->held() == 0);
+}
+
+Clock::time_point ServerConnection::heard() const { return http2_ ? http2_->heard() : heard_; }
 
 void ServerConnection::start() {
   request_due_ = Clock::now() + core_.limits.preface_timeout;
@@ -33,9 +48,11 @@ void ServerConnection::start() {
 
 void ServerConnection::received(std::string_view bytes) {
   const auto self = shared_from_this();
+  heard_ = Clock::now();
   if (!http1_) return sniff(bytes);
   moved(bytes.size(), 0);
   http1_->receive(bytes);
+  count_http1();
   // What a client sends ahead of its answers is kept, within reason.
   if (!closed_ && !http1_->wants_more()) wire_->pause_reading();
 }
@@ -53,7 +70,7 @@ void ServerConnection::sniff(std::string_view bytes) {
   if (seen < preface.size()) return;
   timer_.disarm();
   http2_ = std::make_shared<Http2Connection>(core_.loop, core_.wheel, wire_, Session::Side::server,
-                                             core_.limits.session, *this);
+                                             core_.limits.session, *this, &account_);
   http2_->start(first);
 }
 
@@ -69,6 +86,8 @@ void ServerConnection::close(bool politely) {
   if (closed_) return;
   closed_ = true;
   timer_.disarm();
+  room_timer_.disarm();
+  --address_->connections;
   if (http2_) http2_->close(politely);
   if (politely)
     wire_->close_when_written();
@@ -76,6 +95,8 @@ void ServerConnection::close(bool politely) {
     wire_->close();
   if (http2_) http2_->session().abandon(NGHTTP2_INTERNAL_ERROR);
   if (http1_) http1_->lost();
+  account_.set(Use::answers, 0);
+  account_.set(Use::requests, 0);
   core_.forget(peer_->connection);
 }
 
@@ -85,6 +106,16 @@ StreamPtr ServerConnection::open_stream() {
   auto call = core_.pool->take();
   call->open(core_, peer_);
   return call;
+}
+
+void ServerConnection::stream_reset() {
+  if (address_->resets.take(Clock::now())) return;
+  ++core_.stats.ended_resets;
+  http2_->session().terminate(NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void ServerConnection::settled() {
+  if (account_.anything_over()) core_.relieve();
 }
 
 void ServerConnection::over(Http2Connection::End end, const std::string&) {
@@ -107,6 +138,7 @@ void ServerConnection::http_write(std::string_view bytes) {
   moved(0, bytes.size());
   wire_->out().append(bytes);
   wire_->flush();
+  count_http1();
   if (closed_ || !wire_->busy() || stalled_since_) return;
   stalled_since_ = Clock::now();
   wait_for_http1();
@@ -116,6 +148,7 @@ void ServerConnection::writable() {
   const auto self = shared_from_this();
   stalled_since_.reset();
   if (!http1_) return;
+  count_http1();
   if (wire_->pending() * 4 <= core_.limits.session.stream_output_bytes) http1_->drained();
   if (!closed_) wait_for_http1();
 }
@@ -126,6 +159,25 @@ void ServerConnection::http_expects(bool request_under_way) {
       Clock::now() + (request_under_way ? core_.limits.request_timeout : core_.limits.idle_timeout);
   wait_for_http1();
   wire_->resume_reading();
+}
+
+std::size_t ServerConnection::http_room() const {
+  const SessionLimits& limits = core_.limits.session;
+  return std::max(limits.small_answer_bytes, std::min(limits.answer_bytes, account_.room()));
+}
+
+void ServerConnection::http_wait_for_room() { core_.wheel.arm(room_timer_, look_for_memory); }
+
+void ServerConnection::room_again() {
+  const auto self = shared_from_this();
+  if (http1_) http1_->drained();
+}
+
+void ServerConnection::count_http1() {
+  if (closed_) return;
+  account_.set(Use::answers, wire_->pending());
+  account_.set(Use::requests, http1_->held());
+  settled();
 }
 
 void ServerConnection::wait_for_http1() {

@@ -11,7 +11,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
                                public Http2Connection::Owner,
                                public Http1::Owner {
  public:
-  ServerConnection(ServerCore& core, ConnectionId id, boost::asio::ip::tcp::socket socket, const TlsPtr& tls);
+  ServerConnection(ServerCore& core, ConnectionId id, boost::asio::ip::tcp::socket socket, const TlsPtr& tls,
+                   std::shared_ptr<AddressRecord> address);
   ~ServerConnection();
 
   void start();
@@ -20,6 +21,13 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   // Ends every call as UNAVAILABLE, and closes.
   void end_now();
   void cut_off();
+
+  ConnectionId id() const { return peer_->connection; }
+  const Account& account() const { return account_; }
+  const std::shared_ptr<AddressRecord>& address() const { return address_; }
+  // Nothing is under way: nobody loses anything when it ends.
+  bool idle() const;
+  Clock::time_point heard() const;
 
  private:
   // Wire, until it is known what is spoken, and for HTTP/1.1
@@ -30,20 +38,28 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   StreamPtr open_stream() override;
   void goaway_received() override {}
   void moved(std::size_t received, std::size_t sent) override;
+  void stream_reset() override;
+  void settled() override;
   void over(Http2Connection::End end, const std::string& why) override;
   // HTTP/1.1
   void http_request(const HttpRequest& request, HttpReply reply) override;
   void http_write(std::string_view bytes) override;
   std::size_t http_pending() const override { return wire_->pending(); }
+  std::size_t http_room() const override;
+  void http_wait_for_room() override;
   void http_expects(bool request_under_way) override;
   void http_close() override { close(true); }
 
   void sniff(std::string_view bytes);
   void wait_for_http1();
+  void count_http1();
+  void room_again();
   void time_passed();
   void close(bool politely);
 
   ServerCore& core_;
+  std::shared_ptr<AddressRecord> address_;
+  Account account_;
   boost::intrusive_ptr<CountedPeer> peer_;
   std::shared_ptr<Wire> wire_;
   std::string sniffed_ = {};
@@ -51,9 +67,11 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   std::unique_ptr<Http1> http1_ = {};
   std::optional<Clock::time_point> request_due_ = {};    // by then the next request is there
   std::optional<Clock::time_point> stalled_since_ = {};  // the client takes nothing
+  Clock::time_point heard_ = Clock::now();
   bool winding_down_ = false;
   bool closed_ = false;
   TimedMember<ServerConnection, &ServerConnection::time_passed> timer_{*this};
+  TimedMember<ServerConnection, &ServerConnection::room_again> room_timer_{*this};
 };
 
 }  // namespace conclave::rpc

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rpc/account.hpp"
+#include "rpc/bucket.hpp"
 #include "rpc/server.hpp"
 #include "rpc/timer_wheel.hpp"
 
@@ -36,6 +38,18 @@ struct Listener {
   TlsPtr tls;
 };
 
+// What the clients of one address have together. For IPv6, of one network of 64 bits: a host may have all of
+// it.
+struct AddressRecord {
+  AddressRecord(const ServerLimits& limits, Account& server)
+      : account(limits.memory_bytes / 4 * 3, &server),
+        resets(limits.address_resets_burst, limits.address_resets_per_second) {}
+
+  Account account;
+  Bucket resets;
+  std::size_t connections = 0;
+};
+
 struct ServerCore : std::enable_shared_from_this<ServerCore> {
   ServerCore(boost::asio::io_context& the_loop, const ServerLimits& the_limits);
   ~ServerCore();
@@ -45,12 +59,20 @@ struct ServerCore : std::enable_shared_from_this<ServerCore> {
   void answer_http(const HttpRequest& request, HttpReply reply) const;
   void accept_on(const std::shared_ptr<Listener>& listener);
   void add_connection(boost::asio::ip::tcp::socket socket, const TlsPtr& tls);
+  // The record of an address; records that say nothing any more are forgotten on the way.
+  std::shared_ptr<AddressRecord> record_of(const boost::asio::ip::address& address);
+  // On the next turn of the loop, connections that have most are ended until all accounts are within limits.
+  void relieve();
+  void relieve_now();
   void forget(ConnectionId id);
   void close_all();
   void tell_if_drained();
 
   boost::asio::io_context& loop;
   const ServerLimits limits;
+  Account memory;
+  std::map<boost::asio::ip::address, std::shared_ptr<AddressRecord>> addresses = {};
+  bool relieving = false;
   TimerWheel wheel;
   CallPool* pool;  // outlives us while calls are held
   ServerStats stats = {};

@@ -5,11 +5,14 @@
 
 #include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <deque>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rpc/account.hpp"
+#include "rpc/bucket.hpp"
 #include "rpc/limits.hpp"
 #include "rpc/metadata.hpp"
 #include "rpc/outbox.hpp"
@@ -32,8 +35,10 @@ class Stream : public boost::intrusive::list_base_hook<> {
   virtual void headers_complete(bool last) = 0;   // the peer's head, or its trailers
   virtual void data(std::string_view bytes) = 0;  // to be given back with `consumed`
   virtual void ended() = 0;                       // the peer sends nothing more
-  virtual void drained() = 0;  // the outbox is below a quarter of its limit, as was asked for
-  virtual void closed(std::uint32_t error) = 0;  // an error code of HTTP/2; the session forgets the stream
+  virtual void drained() = 0;                     // there is room again, as was asked for
+  virtual void go_on() {}                         // what was held back may be taken, as was asked for
+  virtual void too_slow() {}                      // a message of the peer does not come to its end
+  virtual void closed(std::uint32_t error) = 0;   // an error code of HTTP/2; the session forgets the stream
   // The last thing sent after the outbox; none: the stream just ends.
   virtual const Metadata* trailers() { return nullptr; }
 
@@ -49,10 +54,13 @@ class Stream : public boost::intrusive::list_base_hook<> {
   Outbox outbox_ = {};
   std::size_t unconsumed_ = 0;  // received, but the peer may not send more in its place
   std::size_t half_received_ = 0;
-  bool deferred_ = false;  // nghttp2 waits until we resume
-  bool last_ = false;      // after the outbox comes the end
+  Bucket::Time half_since_ = {};  // … since then
+  Bucket::Time half_heard_ = {};  // … and the last of it came then
+  bool deferred_ = false;         // nghttp2 waits until we resume
+  bool last_ = false;             // after the outbox comes the end
   bool remote_ended_ = false;
-  bool wants_drained_ = false;
+  bool wants_drained_ = false;  // told when the outbox and the session have room …
+  bool queued_ = false;         // … and the outbox has
 
  private:
   // Counted without atomics: streams belong to their loop.
@@ -76,21 +84,25 @@ class Session {
     virtual void output_waits() = 0;      // there is something to write, from outside of `receive`
     virtual void goaway_received() = 0;   // the peer takes no new streams
     virtual void pong_received() = 0;
+    virtual void stream_reset() {}  // the peer cancelled a stream
 
    protected:
     ~Owner() = default;
   };
 
-  Session(Side side, const SessionLimits& limits, Owner& owner);
+  using Time = Bucket::Time;
+
+  // What the session uses is counted in `above`, too.
+  Session(Side side, const SessionLimits& limits, Owner& owner, Account* above = nullptr);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // False if the connection is beyond saving. What is merely wrong is answered with a GOAWAY, see `over`.
-  bool receive(std::string_view bytes);
+  bool receive(std::string_view bytes, Time now);
   // Appends frames to `out` until nothing is left or `out` has about `enough` bytes.
   void produce(std::string& out, std::size_t enough);
-  bool wants_write() const { return nghttp2_session_want_write(session_) != 0; }
+  bool wants_write() const { return nghttp2_session_want_write(session_) != 0 || somebody_may_go_on(); }
   bool over() const;  // nothing more will be read or written
 
   // ---- for streams
@@ -102,6 +114,17 @@ class Session {
   void end_output(Stream& stream);  // after what is in the outbox
   void reset(Stream& stream, std::uint32_t error);
   void consumed(Stream& stream, std::size_t bytes);
+  // So much of small answers waits that nobody should add to it.
+  // It stays so until a quarter of that is left.
+  bool crowded() const { return crowded_; }
+  // How large an answer may be now. A small one is always taken; a large one where not too much waits.
+  std::size_t room() const;
+  // `drained` once the stream has a quarter of what it may have, and the session is not crowded.
+  void wait_for_room(Stream& stream);
+  // `drained` once an answer of this size may be made.
+  void wait_for_room(Stream& stream, std::size_t bytes);
+  // `go_on` once the session is not crowded.
+  void wait_for_turn(Stream& stream);
 
   // ---- for owners
   void refuse_new_streams();            // servers: from now on none are taken, and clients know which were
@@ -117,31 +140,61 @@ class Session {
   void for_each_stream(Visit&& visit);
 
   // Over all streams.
-  std::size_t pending_output() const { return pending_output_; }
+  std::size_t pending_output() const { return account_.used(Use::answers); }
   std::size_t half_received() const { return half_received_; }
-  void note_half_received(Stream& stream, std::size_t bytes) {
-    half_received_ = half_received_ - stream.half_received_ + bytes;
-    stream.half_received_ = bytes;
-  }
+  // Of a message that is not complete, this much is there now.
+  void note_half_received(Stream& stream, std::size_t bytes);
+  // Streams whose message is overdue are told.
+  void look_for_slow(Time now);
+  // What the library keeps is counted, and what waits for the socket.
+  void count_frames(std::size_t written);
+  std::size_t queued_frames() const { return nghttp2_session_get_outbound_queue_size(session_); }
+  bool settings_acknowledged() const { return settings_acknowledged_; }
+  // Somebody waits, and not for this connection but for memory that others use.
+  bool waits_for_memory() const;
+  const Account& account() const { return account_; }
 
  private:
   struct Callbacks;  // the functions nghttp2 calls
 
   void adopt(StreamPtr stream, std::int32_t id);
   void release(Stream& stream, std::uint32_t error);
-  int idle_frame();
+  void idle_frame();
   void wake();
   void rethrow();
+  void output_changed(Stream& stream, std::size_t before);
+  void small_output_is(std::size_t bytes);
+  void queue_if_drained(Stream& stream);
+  bool somebody_may_go_on() const;
+  bool large_may_go_on() const;
+  bool next_may_go_on();
+  void hear_next();
+  void drain_next();
+  void allow_next();
 
   SessionLimits limits_;
   Owner& owner_;
   Side side_;
   nghttp2_session* session_ = nullptr;
   boost::intrusive::list<Stream> streams_ = {};
-  std::vector<StreamPtr> drained_ = {};  // to be told after the frames are made
-  std::size_t pending_output_ = 0;
+  // Who waits, in order: for a turn to be heard, for room in the session, for room for a large answer.
+  std::deque<StreamPtr> wait_for_turn_ = {};
+  std::deque<StreamPtr> wait_for_some_ = {};
+  struct Large {
+    StreamPtr stream;
+    std::size_t bytes;
+  };
+  std::deque<Large> wait_for_large_ = {};
+  Account account_;
+  std::size_t small_output_ = 0;  // of every stream no more than `stream_output_bytes`
+  bool crowded_ = false;
+  bool heard_last_ = false;  // of those who wait for a turn and for room, who went on last
   std::size_t half_received_ = 0;
-  unsigned idle_frames_ = 0;
+  std::size_t half_streams_ = 0;
+  std::size_t unconsumed_ = 0;
+  Time now_ = {};
+  Bucket idle_frames_;
+  bool settings_acknowledged_ = false;
   std::exception_ptr thrown_ = {};  // by a handler, inside nghttp2
   bool receiving_ = false;
   bool producing_ = false;

@@ -156,21 +156,33 @@ TEST(Strangers, WhoOpenAndCancelWithoutEndAreCutOff) {
   EXPECT_LT(world.server().stats().calls_started, 1500u) << "what was read with the limit is still looked at";
 }
 
-TEST(Strangers, GetNoMoreStreamsThanAllowed) {
+// No call of a client waits for another; what is too much is refused, and was not done.
+TEST(Strangers, AreRefusedCallsBeyondTheLimit) {
   Loopback world({.session = {.concurrent_streams = 10}});
   std::vector<Call> kept;
   world.server().unary("/test.Later/Wait", [&](Call call, std::string_view) { kept.push_back(call); });
   std::vector<Heard> heard(30);
   for (Heard& one : heard) world.channel().unary("/test.Later/Wait", "", {}, one.done());
-  world.until([&] { return kept.size() == 10; });
-  world.for_a_while(20ms);
+  world.until([&] { return std::ranges::count_if(heard, &Heard::over) == 20; });
   EXPECT_EQ(kept.size(), 10u);
-  while (!kept.empty()) {
-    auto calls = std::exchange(kept, {});
-    for (Call& call : calls) call.reply("");
-    world.for_a_while(20ms);
+  EXPECT_EQ(world.server().stats().calls_refused_streams, 20u);
+  EXPECT_EQ(std::ranges::count(heard, Code::resource_exhausted, [](auto& one) { return one.status.code; }),
+            20);
+  for (Call& call : kept) call.reply("");
+  world.until([&] { return std::ranges::all_of(heard, &Heard::over); });
+  EXPECT_EQ(world.call(echo, "still here").status, Status{});
+}
+
+TEST(Strangers, MayOpenThousandsOfStreamsAndGoOnCalling) {
+  Loopback world;
+  std::vector<Heard> heard(6000);
+  std::vector<ClientStream> streams;
+  for (Heard& one : heard) {
+    streams.push_back(world.channel().stream(chat, {}, one.events()));
+    streams.back().send("hello");
   }
-  for (Heard& one : heard) EXPECT_EQ(one.status, Status{}) << "the others waited for their turn";
+  EXPECT_EQ(world.call(echo, "beside them").message, "beside them");
+  world.until([&] { return std::ranges::all_of(heard, [](auto& one) { return one.messages.size() == 1; }); });
 }
 
 TEST(Strangers, WhoSayNothingAreCutOff) {
