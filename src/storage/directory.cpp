@@ -1,9 +1,11 @@
 #include "storage/directory.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 
 #include "core/ensure.hpp"
 #include "storage/crc32c.hpp"
+#include "storage/uninterrupted.hpp"
 
 namespace conclave::storage {
 namespace {
@@ -44,7 +47,7 @@ std::uint32_t sum_of(const std::string& text) { return crc32c(std::as_bytes(std:
 
 Result<std::uint64_t> draw_id(const std::string& path) {
   std::uint64_t id = 0;
-  if (::getrandom(&id, sizeof id, 0) != sizeof id)
+  if (uninterrupted([&] { return ::getrandom(&id, sizeof id, 0); }) != sizeof id)
     return std::unexpected(system_failure("draw a random number for", path, errno));
   return id;
 }
@@ -107,6 +110,11 @@ Result<std::unique_ptr<Directory>> Directory::open(const std::string& path, Dire
 
   std::unique_ptr<Directory> directory(new Directory(path));
   if (auto done = directory->lock(); !done) return std::unexpected(done.error());
+  auto listing = File::open(path, O_RDONLY | O_DIRECTORY);
+  if (!listing) return std::unexpected(listing.error());
+  directory->listing_ = std::move(*listing);
+  directory->most_spares_ = options.spare_descriptors;
+  for (std::size_t i = 0; i < options.spare_descriptors; ++i) directory->renew_spare();
   finished = has_version(path);  // whoever had the lock may have finished it
   if (!finished) return std::unexpected(finished.error());
   auto done = *finished ? directory->read_version(options.stamp) : directory->make(options.stamp);
@@ -120,7 +128,7 @@ Result<void> Directory::lock() {
   auto opened = File::open(file(lock_file), O_RDWR | O_CREAT);
   if (!opened) return std::unexpected(opened.error());
   lock_ = std::move(*opened);
-  if (::flock(lock_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+  if (uninterrupted([&] { return ::flock(lock_.descriptor(), LOCK_EX | LOCK_NB); }) != 0) {
     if (errno != EWOULDBLOCK) return std::unexpected(system_failure("lock", lock_.path(), errno));
     std::string holder = read_small(lock_.path()).value_or("");
     holder.erase(std::find_if_not(holder.begin(), holder.end(), [](char c) { return c >= '0' && c <= '9'; }),
@@ -130,12 +138,47 @@ Result<void> Directory::lock() {
                               holder.empty() ? "another process" : "process " + holder));
   }
   const std::string self = fmt::format("{}\n", ::getpid());
-  if (auto done = lock_.resize(0); !done) return done;
   // The name of the holder is a courtesy: a full disk is no reason to refuse.
-  if (auto done = lock_.write_at(0, std::as_bytes(std::span(self)));
-      !done && done.error().kind != FailureKind::no_space)
-    return done;
+  auto done = lock_.resize(0);
+  if (done) done = lock_.write_at(0, std::as_bytes(std::span(self)));
+  if (!done && !done.error().passes()) return done;
   return {};
+}
+
+Result<File> Directory::open_file(const std::string& name, int flags) const {
+  auto opened = File::open(file(name), flags);
+  if (opened || opened.error().kind != FailureKind::no_descriptor) {
+    if (opened) renew_spare();
+    return opened;
+  }
+  return open_in_need(file(name), flags);
+}
+
+// Between giving one up and opening, another thread may take it: so there are several.
+Result<File> Directory::open_in_need(const std::string& path, int flags) const {
+  const std::scoped_lock lock(spares_mutex_);
+  while (true) {
+    auto opened = File::open(path, flags);
+    if (opened || opened.error().kind != FailureKind::no_descriptor || spares_.empty()) return opened;
+    spares_.pop_back();
+  }
+}
+
+void Directory::close_file(File file) const {
+  const std::scoped_lock lock(spares_mutex_);
+  if (file.descriptor() < 0 || spares_.size() >= most_spares_) return;
+  if (::dup3(listing_.descriptor(), file.descriptor(), O_CLOEXEC) >= 0) spares_.push_back(std::move(file));
+}
+
+void Directory::renew_spare() const {
+  const std::scoped_lock lock(spares_mutex_);
+  if (spares_.size() >= most_spares_) return;
+  if (auto spare = File::open(path_, O_RDONLY | O_DIRECTORY)) spares_.push_back(std::move(*spare));
+}
+
+std::size_t Directory::spare_descriptors() const {
+  const std::scoped_lock lock(spares_mutex_);
+  return spares_.size();
 }
 
 Result<void> Directory::make(const std::string& stamp) {
@@ -152,7 +195,7 @@ Result<void> Directory::restamp(const std::string& stamp) {
 }
 
 Result<void> Directory::write_version(const std::string& stamp) {
-  auto draft = File::open(file(version_draft), O_WRONLY | O_CREAT | O_TRUNC);
+  auto draft = open_file(version_draft, O_WRONLY | O_CREAT | O_TRUNC);
   if (!draft) return std::unexpected(draft.error());
   const std::string text = version_text(id_, stamp);
   if (auto done = draft->write_at(0, std::as_bytes(std::span(text))); !done) return done;
@@ -192,28 +235,42 @@ Result<void> Directory::read_version(const std::string& stamp) {
 }
 
 Result<std::vector<std::string>> Directory::names_with(const std::string& prefix) const {
+  auto opened = open_file(".", O_RDONLY | O_DIRECTORY);
+  if (!opened) return std::unexpected(opened.error());
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(opened->descriptor()), ::closedir);
+  if (!listing) return std::unexpected(system_failure("list", path_, errno));
+  (void)opened->release();
   std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path_, error))
-    if (std::string name = entry.path().filename().string(); name.starts_with(prefix))
-      names.push_back(std::move(name));
-  if (error) return std::unexpected(system_failure("list", path_, error.value()));
+  const auto next = [&] {
+    errno = 0;
+    return ::readdir(listing.get());
+  };
+  while (const dirent* entry = next())
+    if (std::string name = entry->d_name; name.starts_with(prefix)) names.push_back(std::move(name));
+  if (errno != 0) return std::unexpected(system_failure("list", path_, errno));
   std::ranges::sort(names);
   return names;
 }
 
+Result<std::uint64_t> Directory::size_of(const std::string& name) const {
+  struct stat about = {};
+  if (uninterrupted([&] { return ::stat(file(name).c_str(), &about); }) != 0)
+    return std::unexpected(system_failure("look at", file(name), errno));
+  return static_cast<std::uint64_t>(about.st_size);
+}
+
 Result<void> Directory::rename(const std::string& from, const std::string& to) const {
-  if (::rename(file(from).c_str(), file(to).c_str()) != 0)
+  if (uninterrupted([&] { return ::rename(file(from).c_str(), file(to).c_str()); }) != 0)
     return std::unexpected(system_failure("rename to " + to, file(from), errno));
-  return sync_directory(path_);
+  return sync_directory(listing_);
 }
 
 Result<void> Directory::remove(const std::string& name) const {
-  if (::unlink(file(name).c_str()) != 0) {
+  if (uninterrupted([&] { return ::unlink(file(name).c_str()); }) != 0) {
     if (errno == ENOENT) return {};
     return std::unexpected(system_failure("remove", file(name), errno));
   }
-  return sync_directory(path_);
+  return sync_directory(listing_);
 }
 
 Result<void> Directory::release_reserve() {
@@ -223,10 +280,12 @@ Result<void> Directory::release_reserve() {
 
 Result<void> Directory::take_reserve() {
   if (reserve_bytes_ == 0) return release_reserve();
-  auto reserve = File::open(file(reserve_file), O_WRONLY | O_CREAT);
+  auto reserve = open_file(reserve_file, O_WRONLY | O_CREAT);
   if (!reserve) return std::unexpected(reserve.error());
   // Blocks that belong to the file, whatever they hold: nobody reads it.
-  const int error = ::posix_fallocate(reserve->descriptor(), 0, static_cast<off_t>(reserve_bytes_));
+  int error = EINTR;
+  while (error == EINTR)
+    error = ::posix_fallocate(reserve->descriptor(), 0, static_cast<off_t>(reserve_bytes_));
   if (error != 0) {
     ::unlink(reserve->path().c_str());
     Failure failure = system_failure("keep space back in", reserve->path(), error);
@@ -239,7 +298,8 @@ Result<void> Directory::take_reserve() {
 
 Result<std::uint64_t> Directory::free_bytes() const {
   struct statvfs about = {};
-  if (::statvfs(path_.c_str(), &about) != 0) return std::unexpected(system_failure("look at", path_, errno));
+  if (uninterrupted([&] { return ::statvfs(path_.c_str(), &about); }) != 0)
+    return std::unexpected(system_failure("look at", path_, errno));
   return std::uint64_t{about.f_bavail} * about.f_frsize;
 }
 

@@ -1,5 +1,6 @@
-// A member's data directory: one process at a time, a version, a stamp that says whose data this is, and some
-// space kept back for the day when the disk is full. docs/storage-format.md names every file.
+// A member's data directory: one process at a time, a version, a stamp that says whose data this is, some
+// space kept back for the day when the disk is full, and some descriptors for the hour when the process has
+// no other. docs/storage-format.md names every file.
 //
 //   auto data = storage::Directory::open("/var/lib/conclave", {.stamp = "cluster 7 member 2"});
 //   if (!data) return complain(data.error().text);
@@ -9,6 +10,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct DirectoryOptions {
   // empty: whatever is there.
   std::string stamp = {};
   std::uint64_t reserve_bytes = 16 << 20;  // 0: nothing is kept back
+  std::size_t spare_descriptors = 4;       // likewise
 };
 
 class Directory {
@@ -37,7 +40,13 @@ class Directory {
   bool is_new() const { return is_new_; }
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // As File::open, but when the process has no descriptor left, a spare one is given up for it.
+  Result<File> open_file(const std::string& name, int flags) const;
+  // Closes it; if a spare one was given up, its descriptor is the next, and nobody else's in between.
+  void close_file(File file) const;
+  std::size_t spare_descriptors() const;
   Result<std::vector<std::string>> names_with(const std::string& prefix) const;  // in order
+  Result<std::uint64_t> size_of(const std::string& name) const;
   // Says anew whose data it is: who fills a directory that is not to be used before it is full says that
   // first.
   Result<void> restamp(const std::string& stamp);
@@ -53,6 +62,8 @@ class Directory {
 
  private:
   explicit Directory(std::string path) : path_(std::move(path)) {}
+  Result<File> open_in_need(const std::string& path, int flags) const;
+  void renew_spare() const;
   Result<void> lock();
   Result<void> make(const std::string& stamp);
   Result<void> write_version(const std::string& stamp);
@@ -64,7 +75,11 @@ class Directory {
   std::uint64_t reserve_bytes_ = 0;
   bool has_reserve_ = false;
   bool is_new_ = false;
-  File lock_;  // held as long as this lives
+  File lock_;     // held as long as this lives
+  File listing_;  // the directory itself, to make its names durable
+  std::size_t most_spares_ = 0;
+  mutable std::mutex spares_mutex_;
+  mutable std::vector<File> spares_;
 };
 
 }  // namespace conclave::storage

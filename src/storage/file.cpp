@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 
+#include "storage/uninterrupted.hpp"
+
 namespace conclave::storage {
 namespace {
 
@@ -20,7 +22,7 @@ alignas(4096) constexpr std::array<std::byte, 64 * 1024> zeros = {};
 
 Result<File> File::open(std::string path, int flags) {
   File file;
-  file.descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
+  file.descriptor_ = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); });
   if (file.descriptor_ < 0) return std::unexpected(system_failure("open", path, errno));
   file.path_ = std::move(path);
   return file;
@@ -39,8 +41,8 @@ Result<std::uint64_t> File::size() const {
 Result<void> File::write_at(std::uint64_t offset, ByteView first, ByteView second) {
   while (!first.empty() || !second.empty()) {
     const std::array<iovec, 2> pieces = {piece(first), piece(second)};
-    const ssize_t put = ::pwritev(descriptor_, pieces.data(), 2, static_cast<off_t>(offset));
-    if (put < 0 && errno == EINTR) continue;
+    const ssize_t put =
+        uninterrupted([&] { return ::pwritev(descriptor_, pieces.data(), 2, static_cast<off_t>(offset)); });
     if (put <= 0) return std::unexpected(system_failure("write", path_, offset, put < 0 ? errno : ENOSPC));
     const auto count = static_cast<std::size_t>(put);
     const std::size_t of_first = std::min(count, first.size());
@@ -62,7 +64,7 @@ Result<void> File::write_zeros(std::uint64_t offset, std::uint64_t count) {
 }
 
 Result<void> File::resize(std::uint64_t bytes) {
-  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+  if (uninterrupted([&] { return ::ftruncate(descriptor_, static_cast<off_t>(bytes)); }) != 0)
     return std::unexpected(system_failure("resize", path_, errno));
   return {};
 }
@@ -70,9 +72,10 @@ Result<void> File::resize(std::uint64_t bytes) {
 Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   std::size_t filled = 0;
   while (filled < into.size()) {
-    const ssize_t got =
-        ::pread(descriptor_, into.data() + filled, into.size() - filled, static_cast<off_t>(offset + filled));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = uninterrupted([&] {
+      return ::pread(descriptor_, into.data() + filled, into.size() - filled,
+                     static_cast<off_t>(offset + filled));
+    });
     if (got < 0) return std::unexpected(system_failure("read", path_, offset + filled, errno));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
@@ -81,9 +84,13 @@ Result<std::size_t> File::read_at(std::uint64_t offset, std::span<std::byte> int
 }
 
 Result<void> File::sync() {
-  if (::fdatasync(descriptor_) != 0) return std::unexpected(system_failure("make durable", path_, errno));
+  // An interrupted one has reported no lost write: that report still waits for the next.
+  if (uninterrupted([&] { return ::fdatasync(descriptor_); }) != 0)
+    return std::unexpected(sync_failure(path_, errno));
   return {};
 }
+
+void File::send() const { (void)::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE); }
 
 Result<void> File::sync_and_forget() {
   if (auto done = sync(); !done) return done;
@@ -95,8 +102,12 @@ Result<void> File::sync_and_forget() {
 Result<void> sync_directory(const std::string& path) {
   auto directory = File::open(path, O_RDONLY | O_DIRECTORY);
   if (!directory) return std::unexpected(directory.error());
-  if (::fsync(directory->descriptor()) != 0)
-    return std::unexpected(system_failure("make durable", path, errno));
+  return sync_directory(*directory);
+}
+
+Result<void> sync_directory(const File& directory) {
+  if (uninterrupted([&] { return ::fsync(directory.descriptor()); }) != 0)
+    return std::unexpected(sync_failure(directory.path(), errno));
   return {};
 }
 

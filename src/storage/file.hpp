@@ -36,11 +36,15 @@ class File {
   // fdatasync. Linux reports a lost write once and then forgets it, so who sees a failure here must give up
   // the file, not try again.
   Result<void> sync();
+  // What was written begins its way to the disk; nobody waits, and a failure is for the next sync to tell.
+  void send() const;
   // What was written is on the disk, and what is read next comes from there: after a failed write the
   // kernel's memory may still show bytes that the disk never got.
   Result<void> sync_and_forget();
 
   void renamed(std::string path) { path_ = std::move(path); }  // its name changed under it
+  // The caller closes it.
+  int release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;
@@ -49,5 +53,6 @@ class File {
 
 // The names in a directory are durable only after this.
 Result<void> sync_directory(const std::string& path);
+Result<void> sync_directory(const File& directory);
 
 }  // namespace conclave::storage

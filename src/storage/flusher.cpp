@@ -87,7 +87,7 @@ void Flusher::wait_for_work(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   auto sealed = log_->seal();
   lock.lock();
-  if (!sealed && sealed.error().kind != FailureKind::no_space) return fail(lock, sealed.error());
+  if (!sealed && !sealed.error().passes()) return fail(lock, sealed.error());
   wake_.wait(lock, [&] { return has_work(); });
 }
 
@@ -109,15 +109,32 @@ Result<void> Flusher::flush(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const bool writes = !writing_.empty();
   const auto begin = Clock::now();
-  auto done = log_->commit(writing_);
-  while (!done && done.error().kind == FailureKind::no_space && events_.full && events_.full(done.error()))
-    done = log_->commit(writing_);
+  auto done = commit();
   if (done && writes) disk_.add(Clock::now() - begin);
   if (done && released) log_->release(*released);
   if (done && has_news) events_.durable(number);
   LogStatus status = log_->status();
   lock.lock();
   status_ = std::move(status);
+  return done;
+}
+
+Result<void> Flusher::commit() {
+  auto done = log_->commit(writing_);
+  return done || !done.error().passes() ? done : wait_for_room(std::move(done.error()));
+}
+
+Result<void> Flusher::wait_for_room(Failure why) {
+  if (events_.waits) events_.waits(why);
+  Result<void> done = std::unexpected(std::move(why));
+  while (!done && done.error().passes()) {
+    std::unique_lock lock(mutex_);
+    const bool ends = wake_.wait_for(lock, options_.retry_after, [&] { return stopping_; });
+    lock.unlock();
+    done = log_->commit(writing_);
+    if (ends) break;
+  }
+  if (done && events_.goes_on) events_.goes_on();
   return done;
 }
 

@@ -7,6 +7,9 @@
 //   flusher.append({head, body}, index);
 //   const std::uint64_t mine = flusher.submit();   // durable(n) with n >= mine will tell
 //
+// While the disk is full, or something else is wanting that may be there later, it waits and tries again:
+// nothing is lost, and nothing becomes durable.
+//
 // One thread, the owner, calls everything but `latencies`. The events are called by the flusher's thread. An
 // owner that prefers to wait itself calls SegmentedLog::sync and has no flusher.
 #pragma once
@@ -25,6 +28,7 @@ struct FlusherOptions {
   // After so long without work the log is sealed.
   std::chrono::nanoseconds seal_after = std::chrono::milliseconds(100);
   std::size_t congested_bytes = 32 << 20;
+  std::chrono::nanoseconds retry_after = std::chrono::seconds(1);  // what was put off
 };
 
 class Flusher {
@@ -32,12 +36,14 @@ class Flusher {
   struct Events {
     std::function<void(std::uint64_t durable)> durable;  // all submitted up to this number
     std::function<void(const Failure&)> failed;          // once; nothing becomes durable afterwards
-    // The disk is full. True: there is space now (Directory::release_reserve), so try again. May be left out.
-    std::function<bool(const Failure&)> full = {};
+    // A wait begins, and why; later, it is over. May be left out.
+    std::function<void(const Failure&)> waits = {};
+    std::function<void()> goes_on = {};
   };
 
   Flusher(std::unique_ptr<SegmentedLog> log, FlusherOptions options, Events events);
-  ~Flusher();  // what was submitted is written and sealed, and the events are told
+  // What was submitted is written and sealed, and the events are told; but nobody waits for room any more.
+  ~Flusher();
 
   void set_preamble(ByteView preamble);
   void append(std::span<const ByteView> parts, std::uint64_t tag);
@@ -59,6 +65,8 @@ class Flusher {
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void spin(std::unique_lock<std::mutex>& lock);
   Result<void> flush(std::unique_lock<std::mutex>& lock);
+  Result<void> commit();
+  Result<void> wait_for_room(Failure why);
   void fail(std::unique_lock<std::mutex>& lock, const Failure& failure);
 
   const FlusherOptions options_;

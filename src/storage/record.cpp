@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view magic = "cnclvlog";
 constexpr std::uint32_t version = 1;
+constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint32_t length_mask = (1u << 28) - 1;
 constexpr unsigned kind_shift = 28;
 constexpr std::uint32_t ends_batch_bit = 1u << 31;
@@ -52,23 +53,25 @@ std::optional<RecordHead> read_record_head(ByteView segment, std::uint64_t offse
   return record_head_at(at);
 }
 
-void write_segment_head(std::byte* at, const SegmentIdentity& identity) {
+void write_segment_head(std::byte* at, const SegmentHead& head) {
   std::fill_n(at, segment_head_bytes, std::byte{0});
   std::memcpy(at, magic.data(), magic.size());
   write_number(at + 8, version);
-  write_number(at + 16, identity.sequence);
-  write_number(at + 24, identity.directory);
+  write_number(at + 12, static_cast<std::uint32_t>(head.bytes / page_bytes));
+  write_number(at + 16, head.identity.sequence);
+  write_number(at + 24, head.identity.directory);
   write_number(at + 32, crc32c({at, 32}));
 }
 
-std::optional<SegmentIdentity> read_segment_head(ByteView segment) {
+std::optional<SegmentHead> read_segment_head(ByteView segment) {
   if (segment.size() < segment_head_bytes) return std::nullopt;
   const std::byte* at = segment.data();
   if (std::memcmp(at, magic.data(), magic.size()) != 0 || read_number<std::uint32_t>(at + 8) != version ||
       read_number<std::uint32_t>(at + 32) != crc32c({at, 32}))
     return std::nullopt;
-  return SegmentIdentity{.directory = read_number<std::uint64_t>(at + 24),
-                         .sequence = read_number<std::uint64_t>(at + 16)};
+  return SegmentHead{.identity = {.directory = read_number<std::uint64_t>(at + 24),
+                                  .sequence = read_number<std::uint64_t>(at + 16)},
+                     .bytes = read_number<std::uint32_t>(at + 12) * page_bytes};
 }
 
 }  // namespace conclave::storage

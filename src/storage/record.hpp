@@ -53,7 +53,14 @@ RecordHead record_head_at(const std::byte* at);
 // The head at that place of a segment's bytes; none if what stands there is not one.
 std::optional<RecordHead> read_record_head(ByteView segment, std::uint64_t offset, std::uint32_t seed);
 
-void write_segment_head(std::byte* at, const SegmentIdentity& identity);  // segment_head_bytes
-std::optional<SegmentIdentity> read_segment_head(ByteView segment);
+// What the first page of a segment says. The file was whole when it was given: one with fewer bytes was cut.
+struct SegmentHead {
+  SegmentIdentity identity = {};
+  std::uint64_t bytes = 0;  // of the file, to the page below; 0: an earlier version did not say
+  bool operator==(const SegmentHead&) const = default;
+};
+
+void write_segment_head(std::byte* at, const SegmentHead& head);  // segment_head_bytes
+std::optional<SegmentHead> read_segment_head(ByteView segment);
 
 }  // namespace conclave::storage

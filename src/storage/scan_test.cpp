@@ -32,7 +32,7 @@ struct Written {
   std::vector<std::uint64_t> counts = {};  // records up to there
   std::uint64_t records = 0;
 
-  explicit Written(Image blank) : image(std::move(blank)) { write_segment_head(image.data(), identity); }
+  explicit Written(Image blank) : image(std::move(blank)) { write_segment_head(image.data(), {identity, 0}); }
 
   void write(std::initializer_list<std::size_t> lengths) {
     const std::uint64_t at = ends.empty() ? segment_head_bytes : ends.back();

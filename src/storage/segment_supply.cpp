@@ -15,7 +15,6 @@ namespace {
 constexpr std::string_view spare_prefix = "spare-";
 // So much is made durable at a time: a log's own fdatasync never waits behind more than this.
 constexpr std::uint64_t zeroing_step = 1 << 20;
-constexpr std::chrono::seconds retry_after{1};
 
 Result<void> fill_with_zeros(File& file, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += zeroing_step) {
@@ -29,8 +28,12 @@ Result<void> fill_with_zeros(File& file, std::uint64_t bytes) {
 
 std::string segment_name(std::uint64_t sequence) { return fmt::format("log-{:016x}", sequence); }
 
-SegmentSupply::SegmentSupply(const Directory& directory, std::uint64_t segment_bytes, std::size_t most_spares)
-    : directory_(directory), segment_bytes_(segment_bytes), most_spares_(most_spares) {}
+SegmentSupply::SegmentSupply(const Directory& directory, std::uint64_t segment_bytes, std::size_t most_spares,
+                             std::chrono::nanoseconds retry_after)
+    : directory_(directory),
+      segment_bytes_(segment_bytes),
+      most_spares_(most_spares),
+      retry_after_(retry_after) {}
 
 SegmentSupply::~SegmentSupply() {
   {
@@ -55,7 +58,7 @@ void SegmentSupply::want(std::uint64_t sequence) {
 
 std::optional<ReadySegment> SegmentSupply::take() {
   std::unique_lock lock(mutex_);
-  // The disk was full, and the caller would compete with us for what is free now: it waits for our try.
+  // Something was wanting, and the caller would compete with us for what is there now: it waits for our try.
   if (!ready_ && retry_is_due()) wait_for_outcome(lock);
   return std::exchange(ready_, std::nullopt);
 }
@@ -92,14 +95,14 @@ std::optional<Failure> SegmentSupply::failure() const {
 }
 
 bool SegmentSupply::retry_is_due() const {
-  return failure_ && failure_->kind == FailureKind::no_space && Clock::now() - failed_at_ >= retry_after;
+  return failure_ && failure_->passes() && Clock::now() - failed_at_ >= retry_after_;
 }
 
 void SegmentSupply::run() {
   find_spares();
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || has_work(); });
+    wait_for_work(lock);
     if (stopping_) return;
     busy_ = true;
     auto done = work(lock);
@@ -112,14 +115,24 @@ void SegmentSupply::run() {
   }
 }
 
-// Old segments first: one of them may become the next.
+void SegmentSupply::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto ready = [&] { return stopping_ || has_work(); };
+  while (!ready())
+    if (!failure_ || !failure_->passes()) {
+      changed_.wait(lock);
+    } else if (!changed_.wait_until(lock, failed_at_ + retry_after_, ready)) {
+      failure_.reset();
+    }
+}
+
+// Old segments first: one of them may become the next. One that cannot be put away stays the first.
 Result<void> SegmentSupply::work(std::unique_lock<std::mutex>& lock) {
   if (!returned_.empty()) {
     const std::uint64_t sequence = returned_.front();
-    returned_.pop_front();
     lock.unlock();
     auto done = retire(sequence);
     lock.lock();
+    if (done) returned_.pop_front();
     return done;
   }
   const std::uint64_t sequence = *wanted_;
@@ -135,9 +148,7 @@ Result<void> SegmentSupply::work(std::unique_lock<std::mutex>& lock) {
 // One after the other, each durable before the next: a crash between two leaves no gap.
 Result<void> SegmentSupply::retire(std::uint64_t sequence) {
   const std::string name = segment_name(sequence);
-  auto file = File::open(directory_.file(name), O_RDONLY);
-  if (!file) return std::unexpected(file.error());
-  const auto size = file->size();
+  const auto size = directory_.size_of(name);
   if (!size) return std::unexpected(size.error());
   const bool fits = *size >= segment_bytes_ && *size <= 2 * segment_bytes_;
   if (!fits || spares_.size() >= most_spares_) return directory_.remove(name);
@@ -149,32 +160,37 @@ Result<void> SegmentSupply::retire(std::uint64_t sequence) {
 
 Result<ReadySegment> SegmentSupply::prepare(std::uint64_t sequence) {
   if (spares_.empty()) return make(sequence, segment_bytes_);
-  const std::string name = spares_.back();
-  spares_.pop_back();
-  return adopt(name, sequence);
+  auto ready = adopt(spares_.back(), sequence);
+  if (ready) spares_.pop_back();
+  return ready;
 }
 
 Result<ReadySegment> SegmentSupply::make(std::uint64_t sequence, std::uint64_t bytes) {
   const std::string name = fresh_spare_name();
-  auto file = File::open(directory_.file(name), O_RDWR | O_CREAT | O_TRUNC);
+  auto file = directory_.open_file(name, O_RDWR | O_CREAT | O_TRUNC);
   if (!file) return std::unexpected(file.error());
-  auto done = fill_with_zeros(*file, bytes);
-  if (done) return adopt(name, sequence);
-  // What was taken from a full disk goes back to it.
-  if (done.error().kind == FailureKind::no_space) (void)directory_.remove(name);
-  return std::unexpected(std::move(done.error()));
+  if (auto done = fill_with_zeros(*file, bytes); !done) {
+    // What was taken from a full disk goes back to it.
+    if (done.error().passes()) (void)directory_.remove(name);
+    return std::unexpected(std::move(done.error()));
+  }
+  return begin(std::move(*file), name, sequence);
 }
 
 Result<ReadySegment> SegmentSupply::adopt(const std::string& name, std::uint64_t sequence) {
-  auto file = File::open(directory_.file(name), O_RDWR);
+  auto file = directory_.open_file(name, O_RDWR);
   if (!file) return std::unexpected(file.error());
-  const auto size = file->size();
+  return begin(std::move(*file), name, sequence);
+}
+
+Result<ReadySegment> SegmentSupply::begin(File file, const std::string& name, std::uint64_t sequence) {
+  const auto size = file.size();
   if (!size) return std::unexpected(size.error());
   alignas(4096) std::array<std::byte, segment_head_bytes> head;
-  write_segment_head(head.data(), {.directory = directory_.id(), .sequence = sequence});
-  if (auto done = file->write_at(0, head); !done) return std::unexpected(done.error());
-  if (auto done = file->sync(); !done) return std::unexpected(done.error());
-  return ReadySegment{.file = std::move(*file), .name = name, .sequence = sequence, .bytes = *size};
+  write_segment_head(head.data(), {{.directory = directory_.id(), .sequence = sequence}, *size});
+  if (auto done = file.write_at(0, head); !done) return std::unexpected(done.error());
+  if (auto done = file.sync(); !done) return std::unexpected(done.error());
+  return ReadySegment{.file = std::move(file), .name = name, .sequence = sequence, .bytes = *size};
 }
 
 std::string SegmentSupply::fresh_spare_name() { return fmt::format("{}{}", spare_prefix, ++spare_names_); }
@@ -187,8 +203,7 @@ void SegmentSupply::find_spares() {
     std::uint64_t number = 0;
     std::from_chars(name.data() + spare_prefix.size(), name.data() + name.size(), number);
     spare_names_ = std::max(spare_names_, number);
-    const auto file = File::open(directory_.file(name), O_RDONLY);
-    const auto size = file ? file->size() : Result<std::uint64_t>(0);
+    const auto size = directory_.size_of(name);
     const bool fits = size && *size >= segment_bytes_ && *size <= 2 * segment_bytes_;
     if (fits && spares_.size() < most_spares_) {
       spares_.push_back(name);

@@ -28,7 +28,8 @@ struct ReadySegment {
 
 class SegmentSupply {
  public:
-  SegmentSupply(const Directory& directory, std::uint64_t segment_bytes, std::size_t most_spares);
+  SegmentSupply(const Directory& directory, std::uint64_t segment_bytes, std::size_t most_spares,
+                std::chrono::nanoseconds retry_after);
   ~SegmentSupply();
 
   // Makes a segment now, in the caller's thread.
@@ -40,17 +41,19 @@ class SegmentSupply {
   Result<ReadySegment> wait_and_take();    // or the reason why there is none
   void give_back(std::uint64_t sequence);  // in ascending order
   void settle();                           // until nothing is left to do
-  // Why it stopped working. With a full disk it tries again, at most once in a second.
+  // Why it stopped working. What passes is tried again.
   std::optional<Failure> failure() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   void run();
-  bool has_work() const { return !returned_.empty() || (wanted_ && !failure_); }
+  bool has_work() const { return !failure_ && (!returned_.empty() || wanted_); }
   Result<void> work(std::unique_lock<std::mutex>& lock);
   Result<void> retire(std::uint64_t sequence);
   Result<ReadySegment> prepare(std::uint64_t sequence);
   Result<ReadySegment> adopt(const std::string& name, std::uint64_t sequence);
+  Result<ReadySegment> begin(File file, const std::string& name, std::uint64_t sequence);
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
   std::string fresh_spare_name();
   void find_spares();
   bool retry_is_due() const;
@@ -59,6 +62,7 @@ class SegmentSupply {
   const Directory& directory_;
   const std::uint64_t segment_bytes_;
   const std::size_t most_spares_;
+  const std::chrono::nanoseconds retry_after_;
   // The thread's alone, once it runs.
   std::vector<std::string> spares_;
   std::uint64_t spare_names_ = 0;

@@ -86,15 +86,26 @@ Result<std::unique_ptr<SegmentedLog>> SegmentedLog::open(const Directory& direct
   const auto sequences = find_segments(directory);
   if (!sequences) return std::unexpected(sequences.error());
   std::unique_ptr<SegmentedLog> log(new SegmentedLog(directory, options));
-  auto done = sequences->empty() ? log->begin_first() : log->replay(*sequences, visit);
+  auto done = log->open_watermark();
+  if (done) done = sequences->empty() ? log->begin_first() : log->replay(*sequences, visit);
   if (!done) return std::unexpected(done.error());
   log->supply_.start();
   log->supply_.want(log->current_.sequence + 1);
   return log;
 }
 
+// One that cannot be made is no reason not to start: a directory of an earlier version has none either.
+Result<void> SegmentedLog::open_watermark() {
+  auto opened = Watermark::open(directory_);
+  if (opened) return void(watermark_.emplace(std::move(*opened))), Result<void>();
+  return opened.error().passes() ? Result<void>() : std::unexpected(std::move(opened.error()));
+}
+
 Result<void> SegmentedLog::begin_first() {
   if (auto done = check_fresh(directory_); !done) return done;
+  if (watermark_ && watermark_->position().segment != 0)
+    return damaged(directory_, directory_.file(segment_name(watermark_->position().segment)), 0,
+                   fmt::format("the file is missing, but {} says that it was written", watermark_file));
   auto first = supply_.make(1, options_.first_segment_bytes);
   if (!first) return std::unexpected(first.error());
   if (auto done = directory_.rename(first->name, segment_name(1)); !done) return done;
@@ -111,15 +122,14 @@ Result<void> SegmentedLog::replay(const std::vector<std::uint64_t>& sequences, c
   for (const std::uint64_t sequence : sequences) {
     const bool is_first = sequence == sequences.front();
     const bool is_last = sequence == sequences.back();
-    auto file = File::open(directory_.file(segment_name(sequence)), O_RDWR);
+    auto file = directory_.open_file(segment_name(sequence), O_RDWR);
     if (!file) return std::unexpected(file.error());
     // Only the last one can hold what was never made durable, and nobody may act on that before it is.
     if (is_last)
       if (auto done = file->sync_and_forget(); !done) return done;
     if (auto done = read_whole(*file, bytes); !done) return done;
     const SegmentIdentity identity = {.directory = directory_.id(), .sequence = sequence};
-    if (read_segment_head(bytes) != identity)
-      return damaged(directory_, file->path(), 0, "this is not the head of that segment of this directory");
+    if (auto done = check_file(*file, bytes, sequence); !done) return done;
 
     const Scan before = std::exchange(
         scan, scan_segment(bytes, identity, [&](ByteView payload, std::uint64_t tag, bool is_preamble) {
@@ -129,6 +139,7 @@ Result<void> SegmentedLog::replay(const std::vector<std::uint64_t>& sequences, c
       if (auto done = check_complete(directory_, path, before, scan); !done) return done;
       older_.push_back(current_);
     }
+    if (auto done = check_watermark(file->path(), sequence, scan); !done) return done;
     path = file->path();
     current_ = {.sequence = sequence,
                 .bytes = bytes.size(),
@@ -139,7 +150,31 @@ Result<void> SegmentedLog::replay(const std::vector<std::uint64_t>& sequences, c
     replayed_ += scan.records;
     file_ = std::move(*file);
   }
+  if (watermark_ && watermark_->position().segment > current_.sequence)
+    return damaged(directory_, directory_.file(segment_name(current_.sequence + 1)), 0,
+                   fmt::format("the file is missing, but {} says that the log reached segment {}",
+                               watermark_file, watermark_->position().segment));
   return repair(scan);
+}
+
+// Its head, and its length: a segment is written in full before it gets its name.
+Result<void> SegmentedLog::check_file(const File& file, ByteView bytes, std::uint64_t sequence) const {
+  const auto head = read_segment_head(bytes);
+  if (!head || head->identity != SegmentIdentity{.directory = directory_.id(), .sequence = sequence})
+    return damaged(directory_, file.path(), 0, "this is not the head of that segment of this directory");
+  if (bytes.size() < head->bytes)
+    return damaged(directory_, file.path(), bytes.size(),
+                   fmt::format("the file ends here, but had {} bytes when it was made", head->bytes));
+  return {};
+}
+
+Result<void> SegmentedLog::check_watermark(const std::string& path, std::uint64_t sequence,
+                                           const Scan& scan) const {
+  if (!watermark_ || watermark_->position().segment != sequence || watermark_->position().end <= scan.end)
+    return {};
+  return damaged(directory_, path, scan.end,
+                 fmt::format("the records end here, but {} says that they were durable up to byte {}",
+                             watermark_file, watermark_->position().end));
 }
 
 // Cuts what the last batch left. First the remains go, so that the batch's number can be used again; then the
@@ -155,7 +190,7 @@ Result<void> SegmentedLog::repair(const Scan& scan) {
     if (auto done = file_.sync(); !done) return done;
   }
   sealed_ = scan.sealed;
-  if (scan.remains == 0 && scan.batch_ended) return {};
+  if (scan.remains == 0 && scan.batch_ended) return current_.batch == 0 ? Result<void>() : raise_watermark();
   repaired_ =
       fmt::format("{}: what follows byte {} was never reported durable, and is cut", file_.path(), scan.end);
   return seal();
@@ -170,9 +205,9 @@ Result<void> SegmentedLog::sync() { return commit(batch_); }
 
 Result<void> SegmentedLog::commit(Batch& batch) {
   if (failure_) return std::unexpected(*failure_);
-  if (const auto failure = supply_.failure(); failure && failure->kind != FailureKind::no_space)
-    return broken(*failure);
+  if (const auto failure = supply_.failure(); failure && !failure->passes()) return broken(*failure);
   if (batch.empty()) return {};
+  if (auto done = take_back(); !done) return done;
   if (auto done = make_room(batch.bytes()); !done) return done;
   if (auto done = write(batch); !done) return done;
   sealed_ = false;
@@ -183,32 +218,39 @@ Result<void> SegmentedLog::commit(Batch& batch) {
 Result<void> SegmentedLog::seal() {
   if (failure_) return std::unexpected(*failure_);
   if (sealed_ || current_.batch == 0) return {};
+  if (auto done = take_back(); !done) return done;
   Batch seal;
   seal.add({}, 0, RecordKind::seal);
   if (auto done = write(seal); !done) return done;
   sealed_ = true;
+  if (!watermark_) return {};
+  if (auto done = watermark_->sync(); !done) return broken(done.error());
   return {};
 }
 
 // When the next segment is not ready, the current one grows for a while: slower, but nobody waits.
 Result<void> SegmentedLog::make_room(std::size_t bytes) {
   if (current_.batch == 0 || current_.end + bytes <= current_.bytes) return {};
-  if (auto next = supply_.take()) return begin(std::move(*next));
+  if (!next_) next_ = supply_.take();
+  if (next_) return begin_next();
   if (current_.end + bytes <= most_growth * options_.segment_bytes) return {};
   auto next = supply_.wait_and_take();
-  if (next) return begin(std::move(*next));
-  return next.error().kind == FailureKind::no_space ? std::unexpected(next.error()) : broken(next.error());
+  if (!next) return put_off(std::move(next.error()));
+  next_ = std::move(*next);
+  return begin_next();
 }
 
 // Everything in the current segment is durable, and the new one has its head; so the name is all it takes.
-Result<void> SegmentedLog::begin(ReadySegment next) {
-  const std::string name = segment_name(next.sequence);
-  if (auto done = directory_.rename(next.name, name); !done) return broken(done.error());
-  next.file.renamed(directory_.file(name));
+Result<void> SegmentedLog::begin_next() {
+  const std::string name = segment_name(next_->sequence);
+  if (auto done = directory_.rename(next_->name, name); !done) return put_off(std::move(done.error()));
+  directory_.close_file(std::move(file_));
+  file_ = std::move(next_->file);
+  file_.renamed(directory_.file(name));
   older_.push_back(current_);
-  current_ = {.sequence = next.sequence, .bytes = next.bytes, .previous_end = current_.end};
-  file_ = std::move(next.file);
-  supply_.want(next.sequence + 1);
+  current_ = {.sequence = next_->sequence, .bytes = next_->bytes, .previous_end = current_.end};
+  next_.reset();
+  supply_.want(current_.sequence + 1);
   return {};
 }
 
@@ -224,27 +266,43 @@ Result<void> SegmentedLog::write(Batch& batch) {
   }
   batch.place(seed, current_.end + opening_.bytes(), number);
   const std::uint64_t end = current_.end + opening_.bytes() + batch.bytes();
-  if (auto done = file_.write_at(current_.end, opening_.view(), batch.view()); !done)
-    return done.error().kind == FailureKind::no_space ? take_back(end, done.error()) : broken(done.error());
+  if (auto done = file_.write_at(current_.end, opening_.view(), batch.view()); !done) {
+    torn_end_ = end;
+    (void)take_back();
+    return put_off(std::move(done.error()));
+  }
   if (auto done = file_.sync(); !done) return broken(done.error());
   current_.end = end;
   current_.bytes = std::max(current_.bytes, current_.end);
   current_.batch = number;
   current_.greatest_tag = std::max(current_.greatest_tag, batch.greatest_tag());
+  return raise_watermark();
+}
+
+// Of a batch that was put off nothing stays, so that it may be tried again, here or in another segment.
+Result<void> SegmentedLog::take_back() {
+  if (!torn_end_) return {};
+  const std::uint64_t kept = std::min(*torn_end_, current_.bytes);
+  auto done = file_.resize(current_.bytes);
+  if (done) done = file_.write_zeros(current_.end, kept - current_.end);
+  if (done) done = file_.sync();
+  if (!done) return put_off(std::move(done.error()));
+  torn_end_.reset();
   return {};
 }
 
-// The disk is full: nothing of the batch stays, so that it may be tried again, here or in another segment.
-Result<void> SegmentedLog::take_back(std::uint64_t end, Failure failure) {
-  const std::uint64_t kept = std::min(end, current_.bytes);
-  if (auto done = file_.write_zeros(current_.end, kept - current_.end); !done) return broken(done.error());
-  if (auto done = file_.resize(current_.bytes); !done) return broken(done.error());
-  if (auto done = file_.sync(); !done) return broken(done.error());
-  return std::unexpected(std::move(failure));
+Result<void> SegmentedLog::raise_watermark() {
+  if (!watermark_) return {};
+  auto done = watermark_->raise({.segment = current_.sequence, .end = current_.end});
+  return done || done.error().passes() ? Result<void>() : broken(std::move(done.error()));
+}
+
+Result<void> SegmentedLog::put_off(Failure failure) {
+  return failure.passes() && !failure_ ? std::unexpected(std::move(failure)) : broken(std::move(failure));
 }
 
 Result<void> SegmentedLog::broken(Failure failure) {
-  failure_ = std::move(failure);
+  if (!failure_) failure_ = std::move(failure);
   failure_->kind = FailureKind::io;  // even a full disk, if fdatasync says so: what was written is not known
   return std::unexpected(*failure_);
 }

@@ -8,7 +8,7 @@
 //
 // Opening hands out every record that was ever reported durable, and possibly some that were not. What a
 // crash left of the last batch is cut; any other missing byte is damage, and refused. docs/storage-format.md
-// has the rule. After a failure that is not `no_space` the log does nothing any more: what the disk holds is
+// has the rule. After a failure that does not pass the log does nothing any more: what the disk holds is
 // known only to the next start. One thread at a time.
 #pragma once
 #include <deque>
@@ -18,6 +18,7 @@
 #include "storage/batch.hpp"
 #include "storage/scan.hpp"
 #include "storage/segment_supply.hpp"
+#include "storage/watermark.hpp"
 
 namespace conclave::storage {
 
@@ -25,6 +26,7 @@ struct LogOptions {
   std::uint64_t segment_bytes = 16 << 20;
   std::uint64_t first_segment_bytes = 1 << 20;  // a new member starts without waiting for a large one
   std::size_t most_spares = 2;
+  std::chrono::nanoseconds retry_after = std::chrono::seconds(1);  // of a segment that cannot be made now
 };
 
 struct Replayed {
@@ -56,7 +58,7 @@ class SegmentedLog {
   void append(std::initializer_list<ByteView> parts, std::uint64_t tag) {
     append(std::span(parts.begin(), parts.size()), tag);
   }
-  // Makes everything appended durable. After `no_space` it may be called again.
+  // Makes everything appended durable. After a failure that passes it may be called again.
   Result<void> sync();
   // The same for a batch of the caller's, which is cleared.
   Result<void> commit(Batch& batch);
@@ -84,14 +86,19 @@ class SegmentedLog {
   SegmentedLog(const Directory& directory, LogOptions options)
       : directory_(directory),
         options_(options),
-        supply_(directory, options.segment_bytes, options.most_spares) {}
+        supply_(directory, options.segment_bytes, options.most_spares, options.retry_after) {}
+  Result<void> open_watermark();
   Result<void> begin_first();
   Result<void> replay(const std::vector<std::uint64_t>& sequences, const Visitor& visit);
+  Result<void> check_file(const File& file, ByteView bytes, std::uint64_t sequence) const;
+  Result<void> check_watermark(const std::string& path, std::uint64_t sequence, const Scan& scan) const;
   Result<void> repair(const Scan& scan);
   Result<void> make_room(std::size_t bytes);
-  Result<void> begin(ReadySegment next);
+  Result<void> begin_next();
   Result<void> write(Batch& batch);
-  Result<void> take_back(std::uint64_t end, Failure failure);
+  Result<void> take_back();
+  Result<void> raise_watermark();
+  Result<void> put_off(Failure failure);
   Result<void> broken(Failure failure);
 
   const Directory& directory_;
@@ -100,6 +107,9 @@ class SegmentedLog {
   std::deque<Segment> older_;
   Segment current_;
   File file_;  // of the current segment
+  std::optional<ReadySegment> next_;
+  std::optional<std::uint64_t> torn_end_;  // of a batch that was put off, and not taken back yet
+  std::optional<Watermark> watermark_;     // none: there was no room for it
   Batch batch_;
   Batch opening_;
   std::vector<std::byte> preamble_;

@@ -233,7 +233,7 @@ Result<std::optional<SnapshotReader>> Snapshots::newest() const {
 
 Result<SnapshotReader> Snapshots::read(std::uint64_t tag) const {
   SnapshotReader reader;
-  auto file = File::open(directory_->file(file_name(tag)), O_RDONLY);
+  auto file = directory_->open_file(file_name(tag), O_RDONLY);
   if (!file) return std::unexpected(file.error());
   reader.file_ = std::move(*file);
   const auto head = read_head(reader.file_);
@@ -253,8 +253,8 @@ Result<SnapshotReader> Snapshots::read(std::uint64_t tag) const {
 
 Result<SnapshotWriter> Snapshots::begin(SnapshotName name) const {
   ensure(name.identity.size() <= most_identity_bytes, "an identity is short");
-  auto file = File::open(directory_->file(file_name(name.tag) + std::string(draft_suffix)),
-                         O_RDWR | O_CREAT | O_TRUNC);
+  auto file =
+      directory_->open_file(file_name(name.tag) + std::string(draft_suffix), O_RDWR | O_CREAT | O_TRUNC);
   if (!file) return std::unexpected(file.error());
   SnapshotWriter writer(*directory_, std::move(name), std::move(*file), false);
   if (auto done = writer.write_head(); !done) return std::unexpected(done.error());
@@ -266,7 +266,7 @@ Result<SnapshotWriter> Snapshots::receive(SnapshotName name) const {
   const std::string partial = file_name(name.tag) + std::string(partial_suffix);
   if (auto done = remove_with(*directory_, partial_suffix, partial); !done)
     return std::unexpected(done.error());
-  auto file = File::open(directory_->file(partial), O_RDWR | O_CREAT);
+  auto file = directory_->open_file(partial, O_RDWR | O_CREAT);
   if (!file) return std::unexpected(file.error());
   const auto head = read_head(*file);
   if (!head) return std::unexpected(head.error());

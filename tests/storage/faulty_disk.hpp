@@ -1,5 +1,4 @@
-// A disk that fails on command: this program's own fdatasync, fsync and pwritev stand before those of the
-// library.
+// A disk that fails on command: this program's own calls of the system stand before those of the library.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,6 +17,14 @@ void crash_in_write(int nth, std::function<bool()> arrives);
 // From now on, no fdatasync or fsync of a file in this folder comes to an end until `heal`.
 void stall(std::string folder);
 bool stalls();  // somebody waits for one
+// The nth such call from now, by any thread, and the next `times` - 1 fail with this error.
+enum class Call { open, read, write, rename, remove };
+void fail(Call call, int nth, int times, int error);
+// Every other call of each thread is interrupted before it does anything. Reads and writes take a half of
+// what they were given.
+void interrupt();
+void shorten();
+std::uint64_t struck();  // calls that were failed, interrupted or shortened since `heal`
 void heal();
 
 std::uint64_t syncs();  // so far, by all threads

@@ -125,21 +125,23 @@ TEST_F(SmallDisk, WithoutRoomForTheReserveIsRefused) {
       << directory.error().text;
 }
 
-TEST_F(SmallDisk, LetsAFlusherEndInOrder) {
+TEST_F(SmallDisk, MakesAFlusherWaitUntilThereIsRoom) {
   open(256 * 1024);
   std::atomic<std::uint64_t> durable = 0;
   std::atomic<int> asked = 0;
+  std::atomic<int> went_on = 0;
   std::atomic<bool> failed = false;
   std::uint64_t last = 0;
   {
-    Flusher flusher(std::move(log_), {},
+    Flusher flusher(std::move(log_), {.retry_after = std::chrono::milliseconds(10)},
                     {.durable = [&](std::uint64_t upto) { durable = upto; },
                      .failed = [&](const Failure&) { failed = true; },
-                     .full =
+                     .waits =
                          [&](const Failure&) {
                            ++asked;
-                           return directory_->release_reserve().has_value();
-                         }});
+                           EXPECT_TRUE(directory_->release_reserve());
+                         },
+                     .goes_on = [&] { ++went_on; }});
     for (std::uint64_t number = 1; number < 1000 && asked == 0; ++number) {
       const auto bytes = numbered(number, 4000);
       flusher.append({bytes}, number);
@@ -148,6 +150,7 @@ TEST_F(SmallDisk, LetsAFlusherEndInOrder) {
     }
   }
   EXPECT_EQ(asked, 1);
+  EXPECT_EQ(went_on, 1);
   EXPECT_FALSE(failed);
   EXPECT_EQ(durable, last);
   directory_.reset();

@@ -53,6 +53,7 @@ inline std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
 // A directory and a log in it, opened and closed at will.
 struct Journal {
   cli::TemporaryFolder folder = {};
+  DirectoryOptions directory_options = {.reserve_bytes = 0};
   LogOptions options = small;
   std::unique_ptr<Directory> directory = {};
   std::unique_ptr<SegmentedLog> log = {};
@@ -64,7 +65,7 @@ struct Journal {
   Result<void> open() {
     close();
     replay = {};
-    auto opened = Directory::open(path(), {.reserve_bytes = 0});
+    auto opened = Directory::open(path(), directory_options);
     if (!opened) return std::unexpected(opened.error());
     directory = std::move(*opened);
     auto made = SegmentedLog::open(*directory, options, [&](const Replayed& record) { replay(record); });

@@ -222,6 +222,7 @@ TEST_F(Log, CutsATornTailAndGoesOn) {
   const std::string name = "log-0000000000000001";
   journal_.close();
   const auto before = read_file(journal_.file(name));
+  const auto known = read_file(journal_.file(watermark_file));
   open();
   for (std::uint64_t number = 4; number <= 9; ++number) journal_.append(number, 300);
   ASSERT_TRUE(journal_.log->sync());
@@ -229,6 +230,7 @@ TEST_F(Log, CutsATornTailAndGoesOn) {
   auto after = read_file(journal_.file(name));
   std::copy_n(before.begin() + 5120, 512, after.begin() + 5120);  // one sector never arrived
   write_file(journal_.file(name), after);
+  write_file(journal_.file(watermark_file), known);  // nor did the word that all of them had
   open();
   const auto kept = journal_.replay.numbers;
   ASSERT_GE(kept.size(), 3u);
@@ -323,6 +325,7 @@ class BegunLog : public Log {
     auto bytes = read_file(second);
     std::fill(bytes.begin() + segment_head_bytes, bytes.end(), '\0');
     write_file(second, bytes);
+    fs::remove(journal_.file(watermark_file));
   }
   std::uint64_t last_ = 0;
 };
@@ -383,6 +386,137 @@ TEST_F(Log, DoesNotBeginAnewBesideASnapshot) {
   write_file(journal_.file("snapshot-0000000000000002"), {});
   fs::remove(journal_.file("log-0000000000000001"));
   expect_damage("log-0000000000000001", 0);
+}
+
+// --- what only the file DURABLE knows ---
+
+// A log of several segments whose last one is far from full; and how it looked ten records before.
+class CutLog : public Log {
+ protected:
+  void SetUp() override {
+    open();
+    for (std::uint64_t number = 1; journal_.log->status().segments < 3; ++number) {
+      write(number, number, 300);
+      journal_.log->settle();
+      last_ = number;
+    }
+    write(last_ + 1, last_ + 10, 300);
+    known_ = read_file(journal_.file(watermark_file));
+    write(last_ + 11, last_ + 20, 300);
+    last_ += 20;
+    ASSERT_TRUE(journal_.log->seal());
+    journal_.close();
+    whole_ = read_file(journal_.file(name_));
+    const auto position = read_number<std::uint64_t>(
+        reinterpret_cast<const std::byte*>(read_file(journal_.file(watermark_file)).data()) + 24);
+    end_ = position;
+  }
+  void zero_from(std::size_t byte) {
+    auto bytes = whole_;
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(byte), bytes.end(), '\0');
+    write_file(journal_.file(name_), bytes);
+  }
+  // The first is that of record 1 of the segment: 336 bytes each, behind an opening of 32.
+  std::size_t start_of_record_before(std::size_t byte) const {
+    return segment_head_bytes + 32 + (byte - segment_head_bytes - 32) / 336 * 336;
+  }
+  const std::string name_ = "log-0000000000000003";
+  std::uint64_t last_ = 0;
+  std::size_t end_ = 0;
+  std::vector<char> whole_;
+  std::vector<char> known_;
+};
+
+TEST_F(CutLog, IsRefusedWhereverItWasCut) {
+  for (std::size_t size = whole_.size() - 1; size > segment_head_bytes; size -= 97) {
+    auto bytes = whole_;
+    bytes.resize(size);
+    write_file(journal_.file(name_), bytes);
+    expect_damage(name_, size);
+  }
+  write_file(journal_.file(name_), whole_);
+  open();
+  EXPECT_EQ(journal_.replay.numbers, range(1, last_));
+}
+
+TEST_F(CutLog, IsRefusedWhereverItIsZeroedFrom) {
+  for (std::size_t byte = segment_head_bytes + 32; byte < end_; byte += 113) {
+    zero_from(byte);
+    const auto opened = journal_.open();
+    ASSERT_FALSE(opened) << byte;
+    EXPECT_EQ(opened.error().kind, FailureKind::damaged);
+    EXPECT_NE(
+        opened.error().text.find("DURABLE says that they were durable up to byte " + std::to_string(end_)),
+        std::string::npos)
+        << opened.error().text;
+  }
+  zero_from(end_);
+  open();
+  EXPECT_EQ(journal_.replay.numbers, range(1, last_));
+}
+
+TEST_F(CutLog, IsRefusedWithoutItsLastSegmentOrAnyAtAll) {
+  fs::rename(journal_.file(name_), journal_.file("mine"));
+  expect_damage(name_, 0);
+  fs::rename(journal_.file("log-0000000000000002"), journal_.file("mine2"));
+  fs::rename(journal_.file("log-0000000000000001"), journal_.file("mine1"));
+  expect_damage(name_, 0);
+}
+
+// After a power cut, the file may be as old as this; what came after it cannot be told from what never
+// arrived.
+TEST_F(CutLog, IsRefusedUpToWhereTheFileOfAPowerCutSays) {
+  write_file(journal_.file(watermark_file), known_);
+  zero_from(end_ - 24 - 11 * 336);
+  expect_damage(name_, end_ - 24 - 11 * 336);
+  zero_from(end_ - 24 - 10 * 336);
+  open();
+  EXPECT_EQ(journal_.replay.numbers, range(1, last_ - 10));
+}
+
+TEST_F(CutLog, NeedsNoFileThatAnEarlierVersionDidNotWrite) {
+  fs::remove(journal_.file(watermark_file));
+  open();
+  EXPECT_EQ(journal_.replay.numbers, range(1, last_));
+  EXPECT_TRUE(fs::exists(journal_.file(watermark_file)));
+  journal_.close();
+  zero_from(end_ - 400);
+  expect_damage(name_, start_of_record_before(end_ - 400));
+}
+
+TEST_F(CutLog, RefusesTheFileOfAnotherDirectoryAndADamagedOne) {
+  auto bytes = known_;
+  for (std::size_t bit = 0; bit < 8 * 36; ++bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    write_file(journal_.file(watermark_file), bytes);
+    const auto opened = journal_.open();
+    ASSERT_FALSE(opened) << bit;
+    EXPECT_NE(opened.error().text.find("DURABLE is damaged at byte 0"), std::string::npos)
+        << opened.error().text;
+    EXPECT_NE(opened.error().text.find("Remove it to start"), std::string::npos) << "and says what to do";
+    bytes = known_;
+  }
+  for (const std::size_t size : {0, 1, 36, 512, 4095, 4097}) {
+    bytes.resize(size);
+    write_file(journal_.file(watermark_file), bytes);
+    EXPECT_FALSE(journal_.open()) << size;
+  }
+}
+
+TEST_F(Log, StartsAfterACrashWhileASegmentWasMade) {
+  open();
+  write(1, 3);
+  journal_.log->settle();
+  const std::string spare = files_with(journal_, "spare-").front();
+  journal_.close();
+  for (const std::size_t size : {0, 100, 4096, 8192, 16383}) {
+    write_file(journal_.file(spare), std::vector<char>(size));
+    write_file(journal_.file("DURABLE.new"), std::vector<char>(size % 50));
+    open();
+    EXPECT_EQ(journal_.replay.numbers, range(1, 3));
+    journal_.log->settle();
+    journal_.close();
+  }
 }
 
 // --- a failing disk ---
