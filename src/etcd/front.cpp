@@ -15,6 +15,7 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       self_(machine.options().server.links.self),
       session_timer_(machine.loop()),
       change_timer_(machine.loop()),
+      slices_(machine.loop()),
       watches_(
           server, machine, options_.watches,
           [this](etcdserverpb::ResponseHeader* header, kv::Revision revision) { head(header, revision); }) {

@@ -25,6 +25,7 @@
 #include "etcd/sha256.hpp"
 #include "etcd/watch_service.hpp"
 #include "rpc/offer.hpp"
+#include "rpc/slices.hpp"
 
 namespace conclave::etcd {
 
@@ -195,6 +196,7 @@ class Front {
   std::list<Change> changes_;
   boost::asio::steady_timer change_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  rpc::Slices slices_;  // for all that clients ask and that may take long
   WatchService watches_;
 };
 
