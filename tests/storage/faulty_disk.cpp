@@ -13,6 +13,7 @@
 #include <cstdarg>
 #include <filesystem>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace conclave::storage::faulty {
