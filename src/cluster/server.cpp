@@ -78,6 +78,14 @@ Found foundation(const ServerOptions& options) {
   return found;
 }
 
+// Up to where a peer has said that its disk has the log of this term.
+struct Acknowledged {
+  raft::Term term = {};
+  raft::Index match = {};
+};
+constexpr std::string_view older_copy =
+    "its directory is an older copy of itself: entries are gone that it had";
+
 class RaftServer final : public Server {
  public:
   RaftServer(boost::asio::io_context& loop, Events events, live::Log log)
@@ -164,9 +172,11 @@ class RaftServer final : public Server {
     return {.message =
                 [this](NodeId from, live::ByteView bytes) {
                   if (const auto taken = replica_->deliver(from, bytes); !taken)
-                    links_->object(from, taken.error());
+                    links_->object(from, {taken.error() == older_copy ? live::RefusalCode::other_data
+                                                                      : live::RefusalCode::impossible,
+                                          taken.error()});
                 },
-            .up = [](NodeId, std::uint64_t) {},
+            .up = [this](NodeId peer, std::uint64_t) { remember_match(peer); },
             .down = [](NodeId) {},
             // Raft sends again what is not answered.
             .broken_promise = [](NodeId, const std::string&) {},
@@ -188,6 +198,8 @@ class RaftServer final : public Server {
                      live::in_quotes("cannot be written any more")));
   }
 
+  void remember_match(NodeId peer);
+  bool has_forgotten(const Raft& node, NodeId peer, const raft::AppendReply& reply) const;
   // What is wrong with what a peer says, as far as it can be known before it is taken.
   std::string objection(const Raft& node, NodeId from, const Raft::Message& message) const;
   std::string_view objection_to(const log::Entry& command) const;
@@ -201,7 +213,7 @@ class RaftServer final : public Server {
   void apply_change(const log::Entry& entry);
   void settle(const raft::Configuration& configuration);
   void turned_away(NodeId peer, const live::Refusal& why);
-  void expel_for_lost_data();
+  void expel_for_lost_data(const std::string& how);
   void expel(std::string why);
 
   // … and what is done about them.
@@ -270,7 +282,8 @@ class RaftServer final : public Server {
   std::uint64_t introducing_ = 0;
   bool expelled_ = false;
   std::string unreadable_ = {};
-  std::uint64_t without_leader_ = 0;  // looks
+  std::map<NodeId, Acknowledged> acknowledged_ = {};  // by peers, before their present process began
+  std::uint64_t without_leader_ = 0;                  // looks
   std::uint64_t transfers_ = 0;
   std::uint64_t end_then_ = 0;  // of the log, a look before the last
   std::uint64_t end_now_ = 0;
@@ -285,10 +298,30 @@ class RaftServer final : public Server {
   std::unique_ptr<live::Links> links_;
 };
 
+// Links keep the order of messages, and a new process begins after everything that the former one said.
+void RaftServer::remember_match(NodeId peer) {
+  const Raft& node = replica_->node();
+  const auto* const leader = std::get_if<Raft::Leader>(&node.role);
+  if (!leader) return;
+  if (const auto progress = leader->others.find(peer); progress != leader->others.end())
+    acknowledged_[peer] = {node.ballot.term, progress->second.match};
+}
+
+// A log that agrees with ours up to some entry of this term goes on agreeing there for as long as we lead. If
+// its end is before that now, somebody has put an older copy into the place of the member's directory: votes
+// may be gone with the entries.
+bool RaftServer::has_forgotten(const Raft& node, NodeId peer, const raft::AppendReply& reply) const {
+  const auto before = acknowledged_.find(peer);
+  return before != acknowledged_.end() && node.leads() && before->second.term == node.ballot.term &&
+         reply.term == node.ballot.term && !reply.matched && reply.hint.index < before->second.match;
+}
+
 // Nobody looks at a command before it is applied, and then it is in every log. Who the members are, the
 // leader sees to by itself.
 std::string RaftServer::objection(const Raft& node, NodeId from, const Raft::Message& message) const {
   if (const auto no = raft::objection(node, from, message); !no.empty()) return std::string(no);
+  if (const auto* const reply = std::get_if<raft::AppendReply>(&message))
+    return std::string(has_forgotten(node, from, *reply) ? older_copy : "");
   if (const auto* const wish = std::get_if<Raft::ForwardWish>(&message))
     return std::holds_alternative<log::Reconfigure>(wish->wish) ? "members change by the book" : "";
   if (const auto* const part = std::get_if<Raft::InstallSnapshot>(&message))
@@ -408,17 +441,16 @@ void RaftServer::settle(const raft::Configuration& configuration) {
 }
 
 void RaftServer::turned_away(NodeId peer, const live::Refusal& why) {
-  if (why.code == live::RefusalCode::other_data) return expel_for_lost_data();
+  if (why.code == live::RefusalCode::other_data) return expel_for_lost_data(why.text);
   expel(fmt::format("member {} is no member of the cluster any more, as member {} says", self_.value,
                     peer.value));
 }
 
-void RaftServer::expel_for_lost_data() {
-  expel(
-      fmt::format("member {} has lost its data: the cluster knows it with other data, and what that one "
-                  "promised nobody may forget; let it come back under a new id "
-                  "(conclave member replace {} HOST:PORT)",
-                  self_.value, self_.value));
+void RaftServer::expel_for_lost_data(const std::string& how) {
+  expel(fmt::format(
+      "member {} has lost its data ({}), and what it promised nobody may forget; let it come back "
+      "under a new id (conclave member replace {} HOST:PORT)",
+      self_.value, how, self_.value));
 }
 
 void RaftServer::expel(std::string why) {
@@ -467,7 +499,8 @@ void RaftServer::found() {
 void RaftServer::introduce_ourselves() {
   const BookMember* const known = book_.find(self_);
   if (!ourselves_ || !known || introducing_ != 0 || !leader()) return;
-  if (known->data != 0 && known->data != ourselves_->data) return expel_for_lost_data();
+  if (known->data != 0 && known->data != ourselves_->data)
+    return expel_for_lost_data("the cluster knows it with other data");
   const bool says_so = known->data == ourselves_->data && known->name == ourselves_->name &&
                        known->clients == ourselves_->clients;
   if (!says_so) introducing_ = change(*ourselves_);

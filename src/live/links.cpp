@@ -126,12 +126,12 @@ void Links::Loop::send(NodeId to, ByteView payload) {
   mark_dirty(*link);
 }
 
-void Links::Loop::object(NodeId peer, const std::string& why) {
+void Links::Loop::object(NodeId peer, const Refusal& why) {
   Link* const link = find(peer);
   ensure(link != nullptr, "who is objected to is another member");
   ++link->status.objections;
   link->rests_until = Clock::now() + options_.rest;
-  if (link->session) refuse(*link->session, {RefusalCode::impossible, why});
+  if (link->session) refuse(*link->session, why);
 }
 
 void Links::Loop::mark_dirty(Link& link) {
@@ -381,7 +381,7 @@ std::expected<std::unique_ptr<Links>, std::string> Links::open(asio::io_context&
 }
 
 void Links::send(NodeId to, ByteView payload) { loop_->send(to, payload); }
-void Links::object(NodeId peer, const std::string& why) { loop_->object(peer, why); }
+void Links::object(NodeId peer, const Refusal& why) { loop_->object(peer, why); }
 bool Links::congested(NodeId to) const { return loop_->link(to).state.congested(); }
 LinkStatus Links::status(NodeId peer) const { return loop_->status(peer); }
 DoorStatus Links::door() const { return loop_->door(); }

@@ -108,9 +108,9 @@ class Links {
   // Queues a message, whether the peer is there or not. Beyond the bound of the queue the promise is broken.
   void send(NodeId to, ByteView payload);
   bool congested(NodeId to) const;
-  // The peer said what cannot be: its connection ends, and for a moment there is no other. The promise for
-  // what it was sent stands. May be called for a message while that is delivered.
-  void object(NodeId peer, const std::string& why);
+  // The peer said what cannot be: its connection ends, the peer hears why, and for a moment there is no
+  // other. The promise for what it was sent stands. May be called for a message while that is delivered.
+  void object(NodeId peer, const Refusal& why);
 
   // Where members come and go. A peer that is added again may have another address, or have said by now which
   // data it has (0: it has not). One that is removed is told so, and the link is gone with the next turn of

@@ -26,7 +26,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   std::expected<void, std::string> begin();
 
   void send(NodeId to, ByteView payload);
-  void object(NodeId peer, const std::string& why);
+  void object(NodeId peer, const Refusal& why);
   LinkStatus status(NodeId id) const;
   DoorStatus door() const { return door_; }
   void add_peer(const Peer& peer, std::uint64_t data);

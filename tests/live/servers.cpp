@@ -44,7 +44,7 @@ class Servers : public testing::Test {
     ServerOptions options = {.join = join,
                              .data = folder + "/" + std::to_string(id),
                              .heartbeat = 10ms,
-                             .patience = 100ms,
+                             .patience = patience,
                              .keep_entries = 0};
     options.links = {.self = {id}, .members = std::move(members), .group = "test", .algorithm = "raft"};
     options.links.key = "a key of this test";
@@ -161,6 +161,7 @@ class Servers : public testing::Test {
 
   boost::asio::io_context loop{1};
   std::string folder;
+  std::chrono::milliseconds patience{100};
   std::vector<live::Peer> places;
   std::map<std::uint32_t, One> all;
 };
@@ -250,6 +251,38 @@ TEST_F(Servers, RefuseAMemberWhoseDiskIsEmpty) {
   std::filesystem::remove_all(folder + "/" + std::to_string(lost));
   open(lost, {places[0], places[1], places[2]});
   until([&] { return all.at(lost).expelled.contains("has lost its data"); });
+}
+
+TEST_F(Servers, RefuseAMemberWhoseDirectoryIsAnOlderCopy) {
+  namespace fs = std::filesystem;
+  patience = 1s;  // only a leader that heard it knows what the follower had
+  open_three();
+  const std::uint32_t follower = leader() == 3 ? 2 : 3;
+  const std::string data = folder + "/" + std::to_string(follower);
+  const auto has = [&](const std::string& word) {
+    return !all.at(follower).words.empty() && all.at(follower).words.back() == word;
+  };
+  const std::vector<live::Peer> three(places.begin(), places.begin() + 3);
+  write("early");
+  until([&] { return has("early"); });
+  close(follower);
+  fs::copy(data, data + "-copy", fs::copy_options::recursive);
+  open(follower, three);
+  until([&] { return has("early"); });
+  write("late");
+  until([&] { return has("late"); });
+  // What it has comes back with it, and it is welcome …
+  close(follower);
+  open(follower, three);
+  until([&] { return has("late"); });
+  EXPECT_EQ(all.at(follower).expelled, "");
+  // … unless it is less than it had.
+  close(follower);
+  fs::remove_all(data);
+  fs::rename(data + "-copy", data);
+  open(follower, three);
+  until([&] { return !all.at(follower).expelled.empty(); });
+  EXPECT_NE(all.at(follower).expelled.find("has lost its data"), std::string::npos);
 }
 
 TEST_F(Servers, FollowWhatTheOthersCommitWhileADiskStandsStill) {
