@@ -2,7 +2,7 @@
 # Runs each fuzzer for SECONDS_EACH seconds from the committed corpus; new finds go to build/fuzz/corpus.
 set -euo pipefail
 seconds=${SECONDS_EACH:-120}
-for target in decode kv text link word rpc storage; do
+for target in decode kv text link word request rpc storage raft; do
   mkdir -p "build/fuzz/corpus/$target"
   echo "Fuzzing $target for $seconds seconds"
   "build/fuzz/${target}_fuzz" -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 \

@@ -155,6 +155,8 @@ struct FuzzedHttp1 final : Http1::Owner {
   }
   void http_write(std::string_view bytes) override { written += bytes.size(); }
   std::size_t http_pending() const override { return 0; }
+  std::size_t http_room() const override { return small.connection_output_bytes; }
+  void http_wait_for_room() override {}
   void http_expects(bool) override {}
   void http_close() override { closed = true; }
 };
