@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
+#include <random>
 
 #include "cluster/identity.hpp"
+#include "cluster/numbers.hpp"
+#include "core/random.hpp"
 #include "live/part_file.hpp"
 #include "live/replica.hpp"
 #include "protocols/raft/objection.hpp"
+#include "storage/starts.hpp"
 
 namespace conclave::cluster {
 namespace {
@@ -41,12 +45,18 @@ std::vector<std::uint32_t> ids(const NodeSet& nodes) {
   return ids;
 }
 
-// Commands of one server are numbered in order, over all its runs. No run remembers the last number of the
-// one before, which may still be on its way; so the first is the time in microseconds, and no server makes a
-// million proposals a second for years.
-std::uint64_t first_serial() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+// Members that drew the same still wait for different times.
+std::uint64_t timer_seed(NodeId self) {
+  std::random_device device;
+  return scramble((std::uint64_t{device()} << 32 | device()) + scramble(self.value));
+}
+
+// What links tell processes of a member by. An older copy of a directory begins with a number that was used,
+// so it is not all; and the draw is not either, since machines that start from one image may draw the same.
+std::uint64_t incarnation_of(std::uint64_t start) {
+  std::random_device device;
+  const std::uint64_t drawn = std::uint64_t{device()} << 32 | device();
+  return std::max<std::uint64_t>(1, scramble(drawn + scramble(start)));
 }
 
 // Changes of the book stand among the commands of the machine; those have the value 0.
@@ -85,6 +95,8 @@ struct Acknowledged {
 };
 constexpr std::string_view older_copy =
     "its directory is an older copy of itself: entries are gone that it had";
+constexpr std::string_view unknown_commands =
+    "its directory is an older copy of itself: the log has commands under its name that it did not give";
 
 class RaftServer final : public Server {
  public:
@@ -118,26 +130,20 @@ class RaftServer final : public Server {
                                   .members = members,
                                   .data = options.data,
                                   .stamp = stamp_of(options.links.group, self_),
-                                  .seed = first_serial(),
+                                  .seed = timer_seed(self_),
                                   .flusher = {.spin = options.spin}},
                                  setup, std::move(ports));
     if (!replica) return Error(replica.error().text);
     replica_ = std::move(*replica);
     if (!unreadable_.empty()) return Error(unreadable_);
     group_ = group_of(options.links.group, book_.lineage);
-    const auto ours = replica_->node().sessions.last.find(self_);
-    const std::uint64_t known = ours == replica_->node().sessions.last.end() ? 0 : ours->second.serial;
-    before_ = serial_ = std::max(first_serial(), known);
-    reads_ = first_serial();  // an answer to a question of an earlier run answers none of this one
+    if (auto begun = begin_numbers(); !begun) return begun;
     if (auto linked = open_links(loop, options.links); !linked) return linked;
     look();
     return {};
   }
 
-  std::uint64_t propose(Payload command) override {
-    replica_->command(log::Propose{++serial_, 0, std::move(command)});
-    return serial_;
-  }
+  std::uint64_t propose(Payload command) override { return propose(for_the_machine, std::move(command)); }
   std::uint64_t read() override {
     replica_->command(log::Read{++reads_});
     return reads_;
@@ -151,8 +157,7 @@ class RaftServer final : public Server {
   const std::string& group() const override { return group_; }
   const Book& book() const override { return book_; }
   std::uint64_t change(const BookChange& change) override {
-    replica_->command(log::Propose{++serial_, for_the_book, Payload(encode(change))});
-    return serial_;
+    return propose(for_the_book, Payload(encode(change)));
   }
   void introduce(std::string name, std::vector<std::string> clients) override {
     ourselves_ = Introduce{self_, std::move(name), std::move(clients), replica_->data()};
@@ -205,12 +210,18 @@ class RaftServer final : public Server {
   std::string_view objection_to(const log::Entry& command) const;
   std::string_view objection_to(const Raft& node, const Raft::InstallSnapshot& part) const;
 
+  // What this process proposes, and what of that is in the log.
+  std::expected<void, std::string> begin_numbers();
+  std::uint64_t propose(std::uint64_t value, Payload bytes);
+  std::uint64_t greatest_serial_known() const;
+  bool is_ours(const log::Entry& entry);
+
   // The members, as this server knows them …
   std::expected<void, std::string> open_links(boost::asio::io_context& loop, live::LinkOptions options);
   Book book_at_the_end() const;
   void tell_links(const Book& book);
   void book_changed();
-  void apply_change(const log::Entry& entry);
+  void apply_change(const log::Entry& entry, bool mine);
   void settle(const raft::Configuration& configuration);
   void turned_away(NodeId peer, const live::Refusal& why);
   void expel_for_lost_data(const std::string& how);
@@ -233,8 +244,8 @@ class RaftServer final : public Server {
     if (const auto& configuration = replica_->node().log.at({committed.index}).configuration)
       settle(*configuration);
     if (!committed.entry) return;
-    if (committed.entry->value == for_the_book) return apply_change(*committed.entry);
-    const bool mine = committed.entry->client == replica_->node().self && committed.entry->serial > before_;
+    const bool mine = is_ours(*committed.entry);
+    if (committed.entry->value == for_the_book) return apply_change(*committed.entry, mine);
     const auto term = replica_->node().log.term_at({committed.index});
     ensure(term.has_value(), "what was just announced is still in the log");
     events_.applied(committed.index, term->value, committed.entry->bytes, mine ? committed.entry->serial : 0);
@@ -250,8 +261,11 @@ class RaftServer final : public Server {
       book_changed();
     }
     if (events_.restored) events_.restored(restored.index, parts->machine);
+    if (replica_ && !numbers_.given(greatest_serial_known()))
+      expel_for_lost_data(std::string(unknown_commands));
   }
   void tell(const log::Taken& taken) {
+    numbers_.close(taken.serial);
     if (founding_ <= taken.serial) founding_ = 0;
     if (introducing_ <= taken.serial) introducing_ = 0;
     if (events_.taken) events_.taken(taken.serial);
@@ -266,6 +280,7 @@ class RaftServer final : public Server {
     if (events_.leading) events_.leading(leading.term);
   }
   void fail(const std::string& why) {
+    ended_ = true;
     log_(live::LogLevel::error, "event=disk_failed why=" + live::in_quotes(why));
     if (events_.failed) events_.failed(why);
   }
@@ -280,6 +295,7 @@ class RaftServer final : public Server {
   std::optional<Introduce> ourselves_ = {};
   std::uint64_t founding_ = 0;  // what we proposed, until it is applied
   std::uint64_t introducing_ = 0;
+  bool ended_ = false;  // its disk, or its log, is of no use
   bool expelled_ = false;
   std::string unreadable_ = {};
   std::map<NodeId, Acknowledged> acknowledged_ = {};  // by peers, before their present process began
@@ -289,14 +305,56 @@ class RaftServer final : public Server {
   std::uint64_t end_now_ = 0;
   boost::asio::steady_timer looking_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::uint64_t before_ = 0;  // greater serials are of this run
-  std::uint64_t serial_ = 0;
-  std::uint64_t reads_ = 0;
+  Numbers numbers_;          // of commands
+  std::uint64_t reads_ = 0;  // of questions: an answer to one of an earlier process answers none of ours
   std::unique_ptr<live::PartFile> part_;  // of the trace
   bool trace_ended_ = false;              // its disk is full, say
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<live::Links> links_;
 };
+
+// Above all that the disk knows of, even if it says too little of how often somebody began here: an earlier
+// version has counted by a clock.
+std::expected<void, std::string> RaftServer::begin_numbers() {
+  const storage::Directory& directory = replica_->directory();
+  const auto last = storage::last_start(directory);
+  if (!last) return Error(last.error().text);
+  std::uint64_t least = *last + 1;
+  const std::uint64_t above = start_above(greatest_serial_known());
+  const bool counted = directory.is_new() || *last > 0;
+  if (!counted || above > least) least = std::max(above, first_start_after_clocks);
+  const auto start = storage::begin_start(directory, least);
+  if (!start) return Error(start.error().text);
+  numbers_ = Numbers(*start);
+  reads_ = numbers_.first();
+  log_(live::LogLevel::info, fmt::format("event=begun start={}", *start));
+  return {};
+}
+
+// Of ours, in the snapshot and in the whole log, committed or not.
+std::uint64_t RaftServer::greatest_serial_known() const {
+  const Raft& node = replica_->node();
+  const auto ours = node.sessions.last.find(self_);
+  std::uint64_t greatest = ours == node.sessions.last.end() ? 0 : ours->second.serial;
+  for (const raft::Entry& entry : node.log.after(node.log.base.index))
+    if (entry.command && entry.command->client == self_) greatest = std::max(greatest, entry.command->serial);
+  return greatest;
+}
+
+std::uint64_t RaftServer::propose(std::uint64_t value, Payload bytes) {
+  if (numbers_.spent())
+    if (const auto next = storage::begin_start(replica_->directory(), 1); !next) fail(next.error().text);
+  const std::uint64_t serial = numbers_.give(value, bytes);
+  if (!ended_) replica_->command(log::Propose{serial, value, std::move(bytes)});
+  return serial;
+}
+
+bool RaftServer::is_ours(const log::Entry& entry) {
+  if (entry.client != self_) return false;
+  const Numbers::Whose whose = numbers_.whose(entry);
+  if (whose == Numbers::Whose::nobodys) expel_for_lost_data(std::string(unknown_commands));
+  return whose == Numbers::Whose::ours;
+}
 
 // Links keep the order of messages, and a new process begins after everything that the former one said.
 void RaftServer::remember_match(NodeId peer) {
@@ -375,6 +433,7 @@ std::expected<void, std::string> RaftServer::open_links(boost::asio::io_context&
   options.group = group_;
   options.algorithm += messages_version;
   options.epoch = replica_->data();
+  if (options.incarnation == 0) options.incarnation = incarnation_of(numbers_.first());
   options.redial_most = std::min<live::LinkOptions::Duration>(options.redial_most, longest_redial);
   options.list = known.founded || joins_ ? live::MemberList::changing : live::MemberList::founding;
   // The command line may be older than what the disk knows; who joins has nothing else.
@@ -414,11 +473,10 @@ void RaftServer::book_changed() {
   if (events_.members_changed) events_.members_changed();
 }
 
-void RaftServer::apply_change(const log::Entry& entry) {
+void RaftServer::apply_change(const log::Entry& entry, bool mine) {
   const auto change = decode<BookChange>(entry.bytes.bytes());
   if (!change) return fail("a change of the members in the log is none that this version knows");
   const auto done = book_.apply(*change);
-  const bool mine = entry.client == self_ && entry.serial > before_;
   if (mine && entry.serial == founding_) founding_ = 0;
   if (mine && entry.serial == introducing_) introducing_ = 0;
   if (done) book_changed();

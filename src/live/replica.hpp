@@ -94,6 +94,7 @@ class Replica {
 
   const P& node() const { return node_; }
   std::uint64_t data() const { return directory_->id(); }  // which directory this is
+  const storage::Directory& directory() const { return *directory_; }
 
   void command(const Command& command) {
     step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); },

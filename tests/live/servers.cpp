@@ -4,9 +4,13 @@
 
 #include <filesystem>
 
+#include "cluster/identity.hpp"
+#include "cluster/numbers.hpp"
 #include "faulty_disk.hpp"
 #include "live/children.hpp"
+#include "live/replica.hpp"
 #include "protocols/raft/raft.hpp"
+#include "storage/starts.hpp"
 
 namespace conclave::cluster {
 namespace {
@@ -19,6 +23,7 @@ class Servers : public testing::Test {
   struct One {
     std::unique_ptr<Server> server = {};
     std::vector<std::string> words = {};
+    std::map<std::uint64_t, std::string> ours = {};  // of them, by what `propose` returned
     std::map<std::uint64_t, std::expected<NodeId, BookError>> answers = {};
     std::string expelled = {};
     unsigned restored = 0;
@@ -57,9 +62,11 @@ class Servers : public testing::Test {
              [](std::uint64_t, std::uint64_t, std::span<const std::uint8_t> state) {
                return decode<std::vector<std::string>>(state).has_value();
              },
-         .applied = [&one](
-                        std::uint64_t, std::uint64_t, const Payload& word,
-                        std::uint64_t) { one.words.emplace_back(word.bytes().begin(), word.bytes().end()); },
+         .applied =
+             [&one](std::uint64_t, std::uint64_t, const Payload& word, std::uint64_t mine) {
+               one.words.emplace_back(word.bytes().begin(), word.bytes().end());
+               if (mine != 0) one.ours.emplace(mine, one.words.back());
+             },
          .restored =
              [&one](std::uint64_t, std::span<const std::uint8_t> state) {
                one.words = decode<std::vector<std::string>>(state).value();
@@ -100,8 +107,33 @@ class Servers : public testing::Test {
     EXPECT_TRUE(storage::faulty::stalls());
     storage::faulty::heal();
   }
-  void propose(std::uint32_t at, const std::string& word) {
-    server(at).propose(Payload(std::span(reinterpret_cast<const std::uint8_t*>(word.data()), word.size())));
+  static Payload payload(const std::string& word) {
+    return Payload(std::span(reinterpret_cast<const std::uint8_t*>(word.data()), word.size()));
+  }
+  std::uint64_t propose(std::uint32_t at, const std::string& word) {
+    return server(at).propose(payload(word));
+  }
+  bool has(std::uint32_t at, const std::string& word) {
+    return std::ranges::count(all.at(at).words, word) > 0;
+  }
+  std::string data(std::uint32_t id) const { return folder + "/" + std::to_string(id); }
+  // What a process leaves behind that numbers its commands as it likes, alone in its cluster: as an earlier
+  // version did, by a clock.
+  void leave_behind(std::uint32_t id, const std::vector<log::Propose>& proposals) {
+    std::uint64_t committed = 0;
+    auto replica = live::Replica<raft::Raft>::open(
+        loop, {.self = {id}, .members = {{id}}, .data = data(id), .stamp = stamp_of("test", {id})},
+        {.heartbeat_ticks = 10, .patience_ticks = 20},
+        {.send = [](NodeId, live::ByteView) {},
+         .event =
+             [&](const log::Spec::Event& event) {
+               committed += std::holds_alternative<log::Committed>(event);
+             },
+         .failed = [](const storage::Failure&) {}});
+    ASSERT_TRUE(replica) << replica.error().text;
+    until([&] { return (*replica)->node().leads(); });
+    for (const log::Propose& proposal : proposals) (*replica)->command(proposal);
+    until([&] { return committed == proposals.size() + 1; });
   }
   Server& server(std::uint32_t id) { return *all.at(id).server; }
   // Whoever leads and can still be heard.
@@ -258,10 +290,8 @@ TEST_F(Servers, RefuseAMemberWhoseDirectoryIsAnOlderCopy) {
   patience = 1s;  // only a leader that heard it knows what the follower had
   open_three();
   const std::uint32_t follower = leader() == 3 ? 2 : 3;
-  const std::string data = folder + "/" + std::to_string(follower);
-  const auto has = [&](const std::string& word) {
-    return !all.at(follower).words.empty() && all.at(follower).words.back() == word;
-  };
+  const std::string data = this->data(follower);
+  const auto has = [&](const std::string& word) { return Servers::has(follower, word); };
   const std::vector<live::Peer> three(places.begin(), places.begin() + 3);
   write("early");
   until([&] { return has("early"); });
@@ -283,6 +313,108 @@ TEST_F(Servers, RefuseAMemberWhoseDirectoryIsAnOlderCopy) {
   open(follower, three);
   until([&] { return !all.at(follower).expelled.empty(); });
   EXPECT_NE(all.at(follower).expelled.find("has lost its data"), std::string::npos);
+}
+
+// Alone, with commands of a process whose clock was in the year 2100.
+TEST_F(Servers, GoOnAfterAProcessWhoseClockWasAhead) {
+  const std::uint64_t then = 4'102'444'800'000'000;
+  leave_behind(1, {{then, 0, payload("a")}, {then + 1, 0, payload("b")}});
+  open(1, {places[0]});
+  until([&] { return leader() == 1; });
+  const std::uint64_t ours = propose(1, "c");
+  until([&] { return all.at(1).ours.contains(ours); });
+  EXPECT_EQ(all.at(1).words, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(all.at(1).ours, (std::map<std::uint64_t, std::string>{{ours, "c"}}));
+}
+
+// A clock that is set back, or says the same at each start: numbers of the log come again for who asks it.
+TEST_F(Servers, AnswerOnlyWhatTheyProposedThemselves) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch() + 1s;
+  const auto again =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  std::vector<log::Propose> earlier;
+  for (std::uint64_t i = 1; i <= 40; ++i)
+    earlier.push_back({again + i, 0, payload("old " + std::to_string(i))});
+  leave_behind(1, earlier);
+  open(1, {places[0]});
+  std::map<std::uint64_t, std::string> asked;  // while the log is read again
+  for (int i = 1; i <= 20; ++i) {
+    const std::string word = "new " + std::to_string(i);
+    asked.emplace(propose(1, word), word);
+  }
+  until([&] { return all.at(1).ours.size() >= 20; });
+  EXPECT_EQ(all.at(1).ours, asked);
+  EXPECT_EQ(all.at(1).words.size(), 60u);
+  EXPECT_EQ(all.at(1).expelled, "");
+}
+
+TEST_F(Servers, NumberTheirCommandsAboveThoseOfEarlierProcesses) {
+  std::uint64_t before = 0;
+  for (int start = 1; start <= 3; ++start) {
+    open(1, {places[0]});
+    until([&] { return leader() == 1; });
+    const std::uint64_t serial = propose(1, std::to_string(start));
+    EXPECT_GT(serial, before + (1ull << 39));
+    before = serial;
+    until([&] { return all.at(1).ours.contains(serial); });
+    close(1);
+  }
+  // Without the file, as in a directory of an earlier version, the log says enough.
+  std::filesystem::remove(data(1) + "/" + storage::starts_file);
+  open(1, {places[0]});
+  until([&] { return leader() == 1; });
+  const std::uint64_t serial = propose(1, "after it was lost");
+  EXPECT_GT(serial, before);
+  until([&] { return all.at(1).ours.contains(serial); });
+}
+
+// Nobody leads any more who could remember what it had; but the log has what it said since, and it did not.
+class OlderCopies : public Servers {
+ protected:
+  void put_back_an_older_copy_of_three() {
+    namespace fs = std::filesystem;
+    open_three();
+    write("early");
+    until([&] { return has(3, "early"); });
+    close(3);
+    fs::copy(data(3), data(3) + "-copy", fs::copy_options::recursive);
+    open(3, {places[0], places[1], places[2]});
+    until([&] { return has(3, "early"); });
+    const std::uint64_t late = propose(3, "late");
+    until([&] { return all.at(3).ours.contains(late) && has(1, "late") && has(2, "late"); });
+    for (std::uint32_t id = 1; id <= 3; ++id) close(id);
+    fs::remove_all(data(3));
+    fs::rename(data(3) + "-copy", data(3));
+  }
+  void expect_expelled() {
+    open(3, {places[0], places[1], places[2]});
+    until([&] { return !all.at(3).expelled.empty(); });
+    EXPECT_NE(all.at(3).expelled.find("commands under its name that it did not give"), std::string::npos)
+        << all.at(3).expelled;
+    EXPECT_TRUE(all.at(3).ours.empty());
+  }
+};
+
+TEST_F(OlderCopies, FindCommandsThatTheyDidNotGive) {
+  put_back_an_older_copy_of_three();
+  for (std::uint32_t id = 1; id <= 2; ++id) open(id, {places[0], places[1], places[2]});
+  until([&] { return leader() != 0; });
+  expect_expelled();
+}
+
+TEST_F(OlderCopies, FindThemInASnapshot) {
+  put_back_an_older_copy_of_three();
+  for (std::uint32_t id = 1; id <= 2; ++id) open(id, {places[0], places[1], places[2]});
+  until([&] { return leader() != 0 && has(leader(), "late"); });
+  for (std::uint32_t id = 1; id <= 2; ++id) {
+    until([&] { return has(id, "late"); });
+    Bytes state = server(id).capture();
+    const Bytes machine = encode(all.at(id).words);
+    state.insert(state.end(), machine.begin(), machine.end());
+    server(id).compact(Payload(state));
+  }
+  expect_expelled();
+  EXPECT_EQ(all.at(3).restored, 1u);
 }
 
 TEST_F(Servers, FollowWhatTheOthersCommitWhileADiskStandsStill) {
