@@ -207,11 +207,15 @@ class Load {
   cluster::ServerOptions options = {.data = data, .spin = std::chrono::microseconds(flags.spin)};
   options.links = {.self = self, .members = members, .group = "bench", .algorithm = "raft"};
   options.links.limits.message_bytes = 4u << 20;
-  auto server = cluster::Server::open(loop, options,
-                                      {.applied = [&](std::uint64_t, std::uint64_t, const Payload&,
-                                                      std::uint64_t mine) { load.applied(mine); },
-                                       .failed = [&](const std::string&) { loop.stop(); }},
-                                      [](live::LogLevel, std::string_view) {});
+  auto server =
+      cluster::Server::open(loop, options,
+                            {.applied =
+                                 [&](std::uint64_t, std::uint64_t, const Payload&, std::uint64_t mine) {
+                                   load.applied(mine);
+                                   return std::string();
+                                 },
+                             .failed = [&](const std::string&) { loop.stop(); }},
+                            [](live::LogLevel, std::string_view) {});
   if (!server) {
     const std::string line = Json{{"error", server.error()}}.dump() + "\n";
     (void)!::write(pipe, line.data(), line.size());

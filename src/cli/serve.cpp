@@ -131,6 +131,7 @@ cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions lin
   options.links.limits.message_bytes = 8u << 20;
   options.links.limits.queue_bytes = 32u << 20;
   options.join = plan.join;
+  options.skip = {plan.skip_entries.begin(), plan.skip_entries.end()};
   options.trace = plan.trace;
   options.data = plan.data;
   if (options.data.empty())
@@ -187,6 +188,8 @@ class Service {
     }
     if (!plan.data.empty())
       return Error(fmt::format("{} keeps nothing on disk: --data is for the engine raft", entry.name));
+    if (!plan.skip_entries.empty())
+      return Error(fmt::format("{} has no log: --skip-entry is for the engine raft", entry.name));
     if (plan.join)
       return Error(fmt::format("{} has a fixed list of members: --join is for the engine raft", entry.name));
     auto setting = setting_of(plan, entry);
@@ -337,6 +340,11 @@ void add_serve(CLI::App& app, Action& action) {
   verb->add_option("--members", plan.members, "all members: 1=host:port,2=host:port,…");
   verb->add_flag("--join", plan.join,
                  "raft: the cluster is there, and this one comes in addition; see conclave member add");
+  verb->add_option(
+          "--skip-entry", plan.skip_entries,
+          "raft: this entry of the log, which cannot be applied, counts as nothing; to be given at every "
+          "member, or their stores differ")
+      ->check(CLI::PositiveNumber);
   verb->add_option("--discover", plan.discover,
                    "find the members of this group instead; see conclave discover");
   verb->add_option("--expect", plan.expect, "so many of them");

@@ -40,6 +40,17 @@ class Reading {
       into = static_cast<std::uint32_t>(*value);
     });
   }
+  void numbers(std::string_view key, std::vector<std::uint64_t>& into) {
+    take(key, into.empty(), [&](const toml::node& node) {
+      const toml::array* all = node.as_array();
+      if (!all) return fail(node, key, "a list of numbers from 1");
+      for (const toml::node& one : *all) {
+        const auto value = one.value_exact<std::int64_t>();
+        if (!value || *value < 1) return fail(one, key, "a list of numbers from 1");
+        into.push_back(static_cast<std::uint64_t>(*value));
+      }
+    });
+  }
   void flag(std::string_view key, bool& into) {
     take(key, !into, [&](const toml::node& node) {
       const auto value = node.value_exact<bool>();
@@ -124,6 +135,7 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.text("client", plan.client);
   file.text("data", plan.data);
   file.flag("join", plan.join);
+  file.numbers("skip-entry", plan.skip_entries);
   file.text("key-file", plan.key_file);
   file.text("tls-cert", plan.tls_cert);
   file.text("tls-key", plan.tls_key);

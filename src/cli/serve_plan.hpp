@@ -1,5 +1,6 @@
 // What `conclave serve` is told, by flags and by a file: the flags count where both speak.
 #pragma once
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
@@ -11,16 +12,17 @@ struct ServePlan {
   std::string variant = {};
   std::uint32_t id = 0;
   std::string group = {};
-  std::string members = {};   // "1=host:port,2=host:port"
-  std::string clients = {};   // the same, where clients reach whom
-  std::string via = {};       // the same, where members are dialled behind a forward
-  std::string discover = {};  // find the members of this group instead
-  std::uint32_t expect = 0;   // … so many
-  std::string registry = {};  // … through this address
-  std::string listen = {};    // for members, if not where the list says
-  std::string client = {};    // for clients
-  std::string data = {};      // where the engine raft keeps its log
-  bool join = false;          // a cluster that is there already
+  std::string members = {};                      // "1=host:port,2=host:port"
+  std::string clients = {};                      // the same, where clients reach whom
+  std::string via = {};                          // the same, where members are dialled behind a forward
+  std::string discover = {};                     // find the members of this group instead
+  std::uint32_t expect = 0;                      // … so many
+  std::string registry = {};                     // … through this address
+  std::string listen = {};                       // for members, if not where the list says
+  std::string client = {};                       // for clients
+  std::string data = {};                         // where the engine raft keeps its log
+  bool join = false;                             // a cluster that is there already
+  std::vector<std::uint64_t> skip_entries = {};  // of the log, that count as nothing
   std::string key_file = {};
   std::string tls_cert = {};
   std::string tls_key = {};

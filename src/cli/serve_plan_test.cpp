@@ -34,6 +34,7 @@ TEST_F(PlanFile, SaysWhatFlagsSay) {
   EXPECT_EQ(plan->set, std::vector<std::string>{"T_t=50"});
   EXPECT_EQ(plan->down_after, 0.5);
   EXPECT_TRUE(plan->client_tls);
+  EXPECT_EQ(read("skip-entry = [26, 31]\n").value().skip_entries, (std::vector<std::uint64_t>{26, 31}));
 }
 
 TEST_F(PlanFile, CountsLessThanFlags) {
@@ -51,6 +52,7 @@ TEST_F(PlanFile, ErrorsNameTheLine) {
   EXPECT_EQ(read("down-after = -1\n").error(), path_ + ":1: 'down-after' is not a number of seconds above 0");
   EXPECT_TRUE(read("engine = \n").error().starts_with(path_ + ":1: "));
   EXPECT_EQ(read("members = 3\n").error(), path_ + ":1: 'members' is not a table");
+  EXPECT_EQ(read("skip-entry = 26\n").error(), path_ + ":1: 'skip-entry' is not a list of numbers from 1");
 }
 
 TEST_F(PlanFile, AMissingFileIsAnError) {

@@ -69,6 +69,8 @@ constexpr std::chrono::milliseconds look_every{100};
 constexpr std::uint64_t looks_without_leader = 30;
 // A leader that leaves tries so often to find an heir first.
 constexpr std::uint64_t most_transfers = 30;
+// A leader that applies nothing tries once in so many looks to make somebody else lead.
+constexpr std::uint64_t looks_between_heirs = 10;
 
 // Whoever speaks an earlier Raft is refused; its messages could not be read. 2: votes say what they are for.
 constexpr const char* messages_version = "/2";
@@ -106,6 +108,7 @@ class RaftServer final : public Server {
   std::expected<void, std::string> begin(boost::asio::io_context& loop, const ServerOptions& options) {
     self_ = options.links.self;
     joins_ = options.join;
+    skip_ = options.skip;
     foundation_ = foundation(options);
     const NodeSet members = ids_of(options.links.members);
     if (!joins_) {
@@ -216,12 +219,17 @@ class RaftServer final : public Server {
   std::uint64_t greatest_serial_known() const;
   bool is_ours(const log::Entry& entry);
 
+  // An entry that cannot be applied, and the way out.
+  void stop(std::uint64_t index, const std::string& why);
+  void skip(std::uint64_t index);
+  void step_aside();
+
   // The members, as this server knows them …
   std::expected<void, std::string> open_links(boost::asio::io_context& loop, live::LinkOptions options);
   Book book_at_the_end() const;
   void tell_links(const Book& book);
   void book_changed();
-  void apply_change(const log::Entry& entry, bool mine);
+  void apply_change(std::uint64_t index, const log::Entry& entry, bool mine);
   void settle(const raft::Configuration& configuration);
   void turned_away(NodeId peer, const live::Refusal& why);
   void expel_for_lost_data(const std::string& how);
@@ -241,14 +249,18 @@ class RaftServer final : public Server {
   }
 
   void tell(const log::Committed& committed) {
+    if (stopped_at_ > 0) return;
     if (const auto& configuration = replica_->node().log.at({committed.index}).configuration)
       settle(*configuration);
     if (!committed.entry) return;
+    if (skip_.contains(committed.index)) return skip(committed.index);
     const bool mine = is_ours(*committed.entry);
-    if (committed.entry->value == for_the_book) return apply_change(*committed.entry, mine);
+    if (committed.entry->value == for_the_book) return apply_change(committed.index, *committed.entry, mine);
     const auto term = replica_->node().log.term_at({committed.index});
     ensure(term.has_value(), "what was just announced is still in the log");
-    events_.applied(committed.index, term->value, committed.entry->bytes, mine ? committed.entry->serial : 0);
+    const std::string no = events_.applied(committed.index, term->value, committed.entry->bytes,
+                                           mine ? committed.entry->serial : 0);
+    if (!no.empty()) stop(committed.index, no);
   }
   void tell(const log::Restored& restored) {
     const auto parts = split_state(restored.state.bytes());
@@ -256,6 +268,7 @@ class RaftServer final : public Server {
       unreadable_ = "the book of members in the snapshot cannot be read";
       return fail(unreadable_);
     }
+    stopped_at_ = 0;
     if (parts->book) {
       book_ = *parts->book;
       book_changed();
@@ -276,7 +289,8 @@ class RaftServer final : public Server {
   }
   void tell(const log::Leading& leading) {
     log_(live::LogLevel::info, fmt::format("event=leading term={}", leading.term));
-    if (!book_.founded) found();  // whoever knows that there is a leader may change the members
+    if (!book_.founded && stopped_at_ == 0)
+      found();  // whoever knows that there is a leader may change the members
     if (events_.leading) events_.leading(leading.term);
   }
   void fail(const std::string& why) {
@@ -295,7 +309,11 @@ class RaftServer final : public Server {
   std::optional<Introduce> ourselves_ = {};
   std::uint64_t founding_ = 0;  // what we proposed, until it is applied
   std::uint64_t introducing_ = 0;
-  bool ended_ = false;  // its disk, or its log, is of no use
+  std::set<std::uint64_t> skip_ = {};
+  std::uint64_t stopped_at_ = 0;  // 0: every entry was applied
+  std::uint64_t stopped_looks_ = 0;
+  std::uint64_t heirs_tried_ = 0;  // while it applied nothing
+  bool ended_ = false;             // its disk, or its log, is of no use
   bool expelled_ = false;
   std::string unreadable_ = {};
   std::map<NodeId, Acknowledged> acknowledged_ = {};  // by peers, before their present process began
@@ -473,9 +491,11 @@ void RaftServer::book_changed() {
   if (events_.members_changed) events_.members_changed();
 }
 
-void RaftServer::apply_change(const log::Entry& entry, bool mine) {
+void RaftServer::apply_change(std::uint64_t index, const log::Entry& entry, bool mine) {
   const auto change = decode<BookChange>(entry.bytes.bytes());
-  if (!change) return fail("a change of the members in the log is none that this version knows");
+  if (!change)
+    return stop(
+        index, fmt::format("no change of the members that this version knows: {}", describe(change.error())));
   const auto done = book_.apply(*change);
   if (mine && entry.serial == founding_) founding_ = 0;
   if (mine && entry.serial == introducing_) introducing_ = 0;
@@ -517,6 +537,37 @@ void RaftServer::expel(std::string why) {
   if (events_.expelled) events_.expelled(why);
 }
 
+// ---- an entry that cannot be applied
+
+// To end would be no way out: the log has it at the next start too.
+void RaftServer::stop(std::uint64_t index, const std::string& why) {
+  stopped_at_ = index;
+  const std::string text = fmt::format("entry {} of the log cannot be applied: {}", index, why);
+  const std::string advice = fmt::format(
+      "start this member with the version that wrote it, or all members with --skip-entry {}, which counts "
+      "it "
+      "as nothing",
+      index);
+  log_(live::LogLevel::error, fmt::format("event=stopped index={} why={} advice={}", index,
+                                          live::in_quotes(text), live::in_quotes(advice)));
+  if (events_.stopped) events_.stopped(text + "; " + advice);
+}
+
+void RaftServer::skip(std::uint64_t index) {
+  log_(live::LogLevel::warning, fmt::format("event=skipped index={}", index));
+  if (events_.skipped) events_.skipped(index);
+}
+
+// Who applies nothing ends no leases, and does not know who the members are. It may be that nobody does
+// better: then the lead goes round, without haste.
+void RaftServer::step_aside() {
+  if (stopped_looks_++ % looks_between_heirs != 0 || !leads()) return;
+  std::vector<NodeId> heirs;
+  for (NodeId heir : replica_->node().configuration.voters)
+    if (heir != self_ && has_caught_up(heir)) heirs.push_back(heir);
+  if (!heirs.empty()) transfer(heirs[heirs_tried_++ % heirs.size()]);
+}
+
 // ---- what is done about the members
 
 // A learner that has what the log had a moment ago does not hold up those who wait for its vote.
@@ -533,15 +584,13 @@ void RaftServer::look() {
   end_then_ = std::exchange(end_now_, replica_->node().log.last_index().value);
   without_leader_ = leader() ? 0 : without_leader_ + 1;
   links_->welcome(!book_.contains(self_) || without_leader_ > looks_without_leader);
-  if (leads()) {
-    if (!book_.founded)
-      found();
-    else
-      conform();
+  if (!leads()) transfers_ = 0;
+  if (stopped_at_ > 0) {
+    step_aside();
   } else {
-    transfers_ = 0;
+    if (leads()) book_.founded ? conform() : found();
+    introduce_ourselves();
   }
-  introduce_ourselves();
   look_after_trace();
   looking_.expires_after(look_every);
   looking_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
@@ -606,6 +655,7 @@ ServerStatus RaftServer::status() const {
                          .voters = node.configuration.voters,
                          .outgoing = node.configuration.outgoing,
                          .learners = node.configuration.learners,
+                         .stopped_at = stopped_at_,
                          .open_proposals = node.wanted.size(),
                          .flushes = replica_->flushes(),
                          .flush_median = replica_->disk().at(500),

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct ServerOptions {
   std::uint64_t keep_entries = 10'000;      // before a snapshot, for those who are a little behind
   std::string trace = {};                   // a file for its part of the trace; empty: none
   std::chrono::nanoseconds spin{0};         // for which the flushing thread looks for work before it sleeps
+  std::set<std::uint64_t> skip = {};  // entries that count as nothing, as an operator says at every member
 };
 
 struct Events {
@@ -49,9 +51,15 @@ struct Events {
   std::function<bool(std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state)>
       acceptable_state = {};
   // The log has this command at this place. `mine` is what `propose` returned for it here; 0: it came from
-  // elsewhere, or from an earlier run of this process.
-  std::function<void(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine)>
+  // elsewhere, or from an earlier process. Says why it cannot be applied, if so; empty: it is.
+  std::function<std::string(std::uint64_t index, std::uint64_t term, const Payload& command,
+                            std::uint64_t mine)>
       applied;
+  // An entry could not be applied, and nothing that comes after it is, until a state of later comes instead.
+  // The sentence tells an operator what can be done.
+  std::function<void(const std::string& why)> stopped = {};
+  // An entry was counted as nothing.
+  std::function<void(std::uint64_t index)> skipped = {};
   // Instead of what was before this place, the state that it leads to; valid during the call.
   std::function<void(std::uint64_t index, std::span<const std::uint8_t> state)> restored = {};
   // What was proposed here up to this is in that state; what came of it nobody here knows.
@@ -89,6 +97,7 @@ struct ServerStatus {
   NodeSet outgoing = {};  // while the members change
   NodeSet learners = {};
   std::map<NodeId, PeerStatus> peers = {};
+  std::uint64_t stopped_at = 0;  // the entry that cannot be applied here; 0: none
   std::uint64_t open_proposals = 0;
   std::uint64_t flushes = 0;  // of the disk
   std::chrono::nanoseconds flush_median = {};

@@ -281,6 +281,7 @@ void Front::move_leader(const pb::MoveLeaderRequest& request, const CallerPtr& c
 // ---- waiting until it is so
 
 void Front::await(Change change) {
+  if (!machine_.trouble().ok()) return change.then(std::unexpected(machine_.trouble()));
   if (changes_.size() >= most_changes) return change.then(std::unexpected(too_many_requests));
   if (change.change) change.serial = machine_.server().change(*change.change);
   const auto patience = change.patience == 0ms ? machine_.options().patience : change.patience;

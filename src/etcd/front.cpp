@@ -19,13 +19,13 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       watches_(
           server, machine, options_.watches,
           [this](etcdserverpb::ResponseHeader* header, kv::Revision revision) { head(header, revision); }) {
-  machine_.listen({.changed = [this](const kv::Outcome& outcome) { changed(outcome); },
-                   .restored = [this] { restored(); },
-                   .members_changed = [this] { look_at_changes(); },
-                   .answered =
-                       [this](std::uint64_t serial, std::expected<NodeId, cluster::BookError> done) {
-                         change_answered(serial, done);
-                       }});
+  machine_.listen(
+      {.changed = [this](const kv::Outcome& outcome) { changed(outcome); },
+       .restored = [this] { restored(); },
+       .members_changed = [this] { look_at_changes(); },
+       .answered = [this](std::uint64_t serial,
+                          std::expected<NodeId, cluster::BookError> done) { change_answered(serial, done); },
+       .stopped = [this] { stopped(); }});
   machine_.server().introduce(fmt::format("member-{}", self_.value), options_.client_urls);
   line_times_.restored(machine_.store());
   server_.on_disconnect([this](rpc::ConnectionId connection) { connection_gone(connection); });
@@ -76,6 +76,21 @@ void Front::restored() {
   const auto present = observers_;  // telling may end one
   for (const auto& [name, observers] : present)
     for (const auto& observer : observers) show(name, observer);
+}
+
+// Nothing will be told them any more: let them ask another member.
+void Front::stopped() {
+  const rpc::Status& why = machine_.trouble();
+  watches_.stop(why);
+  while (!waiters_.empty()) {
+    const kv::WaiterId id = waiters_.begin()->first;
+    machine_.lines().leave(id);
+    forget(id)->caller->refuse(why);
+  }
+  observing_ = 0;
+  for (const auto& [name, observers] : std::exchange(observers_, {}))
+    for (const auto& observer : observers) observer->caller->refuse(why);
+  for (Change& change : std::exchange(changes_, {})) change.then(std::unexpected(why));
 }
 
 }  // namespace conclave::etcd

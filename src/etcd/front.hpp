@@ -70,6 +70,7 @@ class Front {
   // front.cpp
   void changed(const kv::Outcome& outcome);
   void restored();
+  void stopped();
   // What every response begins with.
   void head(etcdserverpb::ResponseHeader* header, kv::Revision revision) const;
   template <class Request, class Handler>

@@ -251,6 +251,7 @@ void Front::leader(const election_pb::LeaderRequest& request, const CallerPtr& c
 
 void Front::observe(const election_pb::LeaderRequest& request, const CallerPtr& caller) {
   if (request.name().size() > kv::max_name) return caller->refuse(status_of(kv::Error::request_too_large));
+  if (!machine_.trouble().ok()) return caller->refuse(machine_.trouble());
   if (observing_ >= options_.observers) return caller->refuse(too_many_requests);
   ++observing_;
   const auto observer = std::make_shared<Observer>(Observer{caller});

@@ -83,7 +83,9 @@ cluster::Events Machine::server_events() {
                 return arriving_ != nullptr;
               },
           .applied = [this](std::uint64_t index, std::uint64_t term, const Payload& command,
-                            std::uint64_t mine) { applied(index, term, command, mine); },
+                            std::uint64_t mine) { return applied(index, term, command, mine); },
+          .stopped = [this](const std::string& why) { stopped(why); },
+          .skipped = [this](std::uint64_t index) { skipped(index); },
           .restored = [this](std::uint64_t index,
                              std::span<const std::uint8_t> state) { restored(index, state); },
           .taken = [this](std::uint64_t serial) { taken(serial); },
@@ -136,6 +138,7 @@ void Machine::propose(const kv::Command& command, Answered then) {
   const auto refuse = [&](const rpc::Status& status) {
     later([then = std::move(then), status]() mutable { then(std::unexpected(status)); });
   };
+  if (!trouble_.ok()) return refuse(trouble_);
   if (const auto fine = kv::check(command); !fine) return refuse(status_of(fine.error()));
   const Bytes bytes = encode(command);
   if (bytes.size() > options_.request_bytes) return refuse(status_of(kv::Error::request_too_large));
@@ -153,12 +156,11 @@ void Machine::propose(const kv::Command& command, Answered then) {
   proposals_.push_back({serial, bytes.size(), Clock::now() + options_.patience, std::move(then)});
 }
 
-void Machine::applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine) {
-  if (failed_) return;
+std::string Machine::applied(std::uint64_t index, std::uint64_t term, const Payload& command,
+                             std::uint64_t mine) {
+  if (failed_) return {};
   auto answer = store_->apply(command.bytes(), {index, term}, outcome_);
-  if (!answer)
-    return fail(fmt::format("entry {} of the log is no command that this version knows: {}", index,
-                            describe(answer.error())));
+  if (!answer) return fmt::format("no command that this version knows: {}", describe(answer.error()));
   ++stats_.applied;
   index_ = index;
   watches_->see(outcome_);
@@ -166,6 +168,28 @@ void Machine::applied(std::uint64_t index, std::uint64_t term, const Payload& co
   if (mine != 0) this->answer(mine, std::move(*answer));
   compare_states();
   consider_snapshot(command.size());
+  return {};
+}
+
+// Whoever waits would wait in vain, or be told what was true once.
+void Machine::stopped(const std::string& why) {
+  trouble_ = {rpc::Code::unavailable, why};
+  proposed_bytes_ = 0;
+  for (Proposal& proposal : std::exchange(proposals_, {}))
+    if (proposal.then) proposal.then(std::unexpected(trouble_));
+  reading_ = 0;
+  for (Round& round : std::exchange(rounds_, {}))
+    for (Reader& reader : round.readers) reader.then(trouble_);
+  for (Reader& reader : std::exchange(readers_, {})) reader.then(trouble_);
+  for (Saved& saver : std::exchange(savers_, {})) saver(std::unexpected(trouble_));
+  if (events_.stopped) events_.stopped();
+}
+
+// With a state of later on the disk, the next start need not be told again.
+void Machine::skipped(std::uint64_t index) {
+  if (failed_) return;
+  index_ = index;
+  plan_snapshot();
 }
 
 // Where everybody is after the same entry, whenever that is.
@@ -212,6 +236,7 @@ void Machine::answer(std::uint64_t serial, kv::Answer answer) {
   Proposal proposal = std::move(proposals_.front());
   proposals_.pop_front();
   proposed_bytes_ -= proposal.bytes;
+  answered_ = Clock::now();
   if (!proposal.then) return;
   if (const auto* error = std::get_if<kv::Error>(&answer.result))
     return proposal.then(std::unexpected(status_of(*error)));
@@ -226,6 +251,11 @@ void Machine::taken(std::uint64_t serial) {
     proposed_bytes_ -= proposal.bytes;
     if (proposal.then) proposal.then(std::unexpected(timed_out));
   }
+}
+
+bool Machine::writes_stand_still() const {
+  const auto now = Clock::now();
+  return !proposals_.empty() && proposals_.front().deadline <= now && answered_ + options_.patience <= now;
 }
 
 void Machine::look_at_deadlines() {
@@ -253,6 +283,7 @@ void Machine::expire(std::vector<Reader>& readers, Clock::time_point now) {
 // ---- reads
 
 void Machine::read(Readable then) {
+  if (!trouble_.ok()) return later([then = std::move(then), why = trouble_]() mutable { then(why); });
   if (reading_ >= options_.most_readers) {
     ++stats_.turned_away;
     return later([then = std::move(then)]() mutable { then(too_many_requests); });
@@ -333,7 +364,7 @@ void Machine::leading() {
 void Machine::look_at_clock() {
   const bool has_leases = !store_->leases().all().empty();
   const auto now = Clock::now();
-  if (!server_->leads() || !has_leases) {
+  if (!server_->leads() || !has_leases || !trouble_.ok()) {
     ticked_ = now;
   } else if (!ticking_) {
     const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - ticked_);
@@ -349,7 +380,8 @@ void Machine::look_at_clock() {
 }
 
 void Machine::look_at_quota() {
-  if (raising_ || !server_->leads() || store_->history().bytes() <= options_.quota_bytes) return;
+  if (raising_ || !trouble_.ok() || !server_->leads() || store_->history().bytes() <= options_.quota_bytes)
+    return;
   const std::uint64_t self = options_.server.links.self.value;
   if (store_->alarms().contains({self, kv::AlarmKind::no_space})) return;
   raising_ = true;
@@ -383,6 +415,7 @@ void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state)
     store = std::move(*read);
   }
   renew_store(std::move(store));
+  trouble_ = {};
   agreement_.forget();
   ++stats_.restored;
   index_ = snapshot_index_ = index;
@@ -401,6 +434,8 @@ void Machine::consider_snapshot(std::size_t bytes) {
 }
 
 void Machine::save(Saved then) {
+  if (!trouble_.ok())
+    return later([then = std::move(then), why = trouble_]() mutable { then(std::unexpected(why)); });
   if (savers_.size() >= most_savers)
     return later([then = std::move(then)]() mutable { then(std::unexpected(too_many_requests)); });
   savers_.push_back(std::move(then));
@@ -417,7 +452,7 @@ void Machine::plan_snapshot() {
 }
 
 void Machine::begin_snapshot() {
-  if (writer_ || failed_) return;
+  if (writer_ || failed_ || !trouble_.ok()) return;
   snapshot_ = server_->capture();
   preface_ = snapshot_.size();
   writer_ = std::make_unique<kv::SnapshotWriter>(*store_);

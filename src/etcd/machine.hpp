@@ -53,6 +53,8 @@ struct MachineEvents {
   std::function<void()> restored;
   std::function<void()> members_changed = {};
   std::function<void(std::uint64_t serial, std::expected<NodeId, cluster::BookError>)> answered = {};
+  // The log has an entry that cannot be applied here: the store is not what it should be.
+  std::function<void()> stopped = {};
 };
 
 // Counted from the start; for /metrics.
@@ -110,6 +112,12 @@ class Machine {
   // The least time to live that a lease is granted: who must ask a new leader has time to find it.
   std::int64_t least_ttl() const;
   bool is_expelled() const { return expelled_; }
+  // Why this member serves nothing, if so: the log has an entry that it cannot apply. What is asked for is
+  // refused with this.
+  const rpc::Status& trouble() const { return trouble_; }
+  // Something was proposed here so long ago that whoever asked gave up, and nothing of ours was applied
+  // since.
+  bool writes_stand_still() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -136,7 +144,9 @@ class Machine {
   cluster::Events server_events();
   void renew_store(std::unique_ptr<kv::Store> store);
 
-  void applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine);
+  std::string applied(std::uint64_t index, std::uint64_t term, const Payload& command, std::uint64_t mine);
+  void stopped(const std::string& why);
+  void skipped(std::uint64_t index);
   void answer(std::uint64_t serial, kv::Answer answer);
   std::expected<std::unique_ptr<kv::Store>, std::string> read_state(
       std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) const;
@@ -173,6 +183,7 @@ class Machine {
   MachineEvents events_ = {};
   bool failed_ = false;
   bool expelled_ = false;
+  rpc::Status trouble_ = {};
   boost::asio::steady_timer ending_;
 
   std::unique_ptr<kv::Store> store_;
@@ -184,8 +195,9 @@ class Machine {
 
   std::deque<Proposal> proposals_;  // by serial
   std::size_t proposed_bytes_ = 0;
-  std::deque<Round> rounds_;     // that Raft was asked for
-  std::vector<Reader> readers_;  // for the next one
+  Clock::time_point answered_ = {};  // when the last of ours was applied
+  std::deque<Round> rounds_;         // that Raft was asked for
+  std::vector<Reader> readers_;      // for the next one
   std::size_t reading_ = 0;
   std::uint64_t readable_ = 0;
   bool round_is_due_ = false;
@@ -216,6 +228,8 @@ rpc::Status status_of(kv::Error error);
 
 inline const rpc::Status timed_out = {rpc::Code::unavailable, "etcdserver: request timed out"};
 inline const rpc::Status too_many_requests = {rpc::Code::resource_exhausted, "etcdserver: too many requests"};
+inline const rpc::Status nothing_is_applied = {
+    rpc::Code::unavailable, "what clients of this member write is not applied, although there is a leader"};
 inline const rpc::Status no_leader = {rpc::Code::unavailable, "etcdserver: no leader"};
 inline const rpc::Status leader_changed = {rpc::Code::unavailable, "etcdserver: leader changed"};
 inline const rpc::Status lease_not_found = {rpc::Code::not_found, "etcdserver: requested lease not found"};

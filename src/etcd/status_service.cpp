@@ -84,6 +84,8 @@ conclavepb::StatusResponse Front::status() const {
   raft.set_flushes(now.flushes);
   raft.set_flush_median_us(in_microseconds(now.flush_median));
   raft.set_flush_worst_us(in_microseconds(now.flush_worst));
+  if (!machine_.trouble().ok()) response.add_notes(machine_.trouble().message);
+  if (machine_.writes_stand_still()) response.add_notes(nothing_is_applied.message);
   add_lines(response);
   if (now.role != "leader") return response;
   for (const auto& [id, peer] : now.peers) {
@@ -154,6 +156,7 @@ pb::StatusResponse Front::etcd_status() const {
   response.set_raftappliedindex(machine_.store().applied().index);
   response.set_islearner(now.learners.contains(self_));
   if (!now.leader) response.add_errors("etcdserver: no leader");
+  if (!machine_.trouble().ok()) response.add_errors(machine_.trouble().message);
   for (const auto& [member, kind] : machine_.store().alarms())
     response.add_errors(fmt::format("memberID:{} alarm:{} ", member,
                                     kind == kv::AlarmKind::no_space ? "NOSPACE" : "CORRUPT"));
@@ -283,10 +286,15 @@ void Front::offer_pages() {
   server_.http("/health", [this](const rpc::HttpRequest& http, const rpc::HttpReply& reply) {
     const auto say = [reply](const rpc::Status& status) {
       if (status.ok()) return reply.send(200, "application/json", R"({"health":"true"})");
-      reply.send(503, "application/json", R"({"health":"false","reason":"RAFT NO LEADER"})");
+      const bool nobody = status == no_leader || status == timed_out;
+      const std::string_view reason = nobody ? std::string_view("RAFT NO LEADER") : status.message;
+      reply.send(503, "application/json",
+                 fmt::format(R"({{"health":"false","reason":{}}})", live::in_quotes(reason)));
     };
+    if (!machine_.trouble().ok()) return say(machine_.trouble());
     if (http.query.contains("serializable=true")) return say({});
     if (!machine_.server().leader()) return say(no_leader);
+    if (machine_.writes_stand_still()) return say(nothing_is_applied);
     machine_.read(say);
   });
   server_.http("/version", [](const rpc::HttpRequest&, const rpc::HttpReply& reply) {
@@ -315,6 +323,9 @@ std::string Front::metrics() const {
   page.gauge("watchers", "Watchers of this member.", machine_.watches().size());
   page.gauge("waiting", "Clients of this member that wait for a lock or an election.", waiters_.size());
   page.gauge("observers", "Clients that observe an election here.", observing_);
+  page.gauge("stopped_at", "The entry of the log that cannot be applied here; 0: none.", now.stopped_at);
+  page.gauge("writes_stand_still", "1 while nothing that was proposed here is applied, for too long.",
+             machine_.writes_stand_still() ? 1 : 0);
   page.gauge("open_proposals", "Commands of this member that are not committed.", now.open_proposals);
   page.gauge("flush_median_us", "What a flush of the disk takes.",
              static_cast<std::uint64_t>(in_microseconds(now.flush_median)));

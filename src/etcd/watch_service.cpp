@@ -100,7 +100,20 @@ void WatchService::restored() {
   }
 }
 
+void WatchService::stop(const rpc::Status& why) {
+  for (const auto& [key, stream] : std::map(streams_)) {
+    const rpc::CallerPtr caller = stream->caller;
+    end(stream);
+    caller->refuse(why);
+  }
+}
+
 void WatchService::hear(const StreamPtr& stream, const pb::WatchRequest& request) {
+  if (const rpc::Status& trouble = machine_.trouble(); !trouble.ok()) {
+    const rpc::CallerPtr caller = stream->caller;
+    end(stream);
+    return caller->refuse(trouble);
+  }
   switch (request.request_union_case()) {
     case pb::WatchRequest::kCreateRequest: return create(stream, request.create_request());
     case pb::WatchRequest::kCancelRequest: return cancel(stream, request.cancel_request().watch_id());

@@ -37,6 +37,8 @@ class WatchService {
   void changed();
   // The store is another one: clients are to come back, and say from where they want to go on.
   void restored();
+  // Nothing changes here any more, though it does elsewhere.
+  void stop(const rpc::Status& why);
   std::size_t streams() const { return streams_.size(); }
 
  private:

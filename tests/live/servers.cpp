@@ -4,11 +4,9 @@
 
 #include <filesystem>
 
-#include "cluster/identity.hpp"
-#include "cluster/numbers.hpp"
 #include "faulty_disk.hpp"
+#include "left_behind.hpp"
 #include "live/children.hpp"
-#include "live/replica.hpp"
 #include "protocols/raft/raft.hpp"
 #include "storage/starts.hpp"
 
@@ -25,6 +23,9 @@ class Servers : public testing::Test {
     std::vector<std::string> words = {};
     std::map<std::uint64_t, std::string> ours = {};  // of them, by what `propose` returned
     std::map<std::uint64_t, std::expected<NodeId, BookError>> answers = {};
+    std::string unknown = {};  // a word that its version does not know
+    std::set<std::uint64_t> skip = {};
+    std::string stopped = {};
     std::string expelled = {};
     unsigned restored = 0;
   };
@@ -50,7 +51,8 @@ class Servers : public testing::Test {
                              .data = folder + "/" + std::to_string(id),
                              .heartbeat = 10ms,
                              .patience = patience,
-                             .keep_entries = 0};
+                             .keep_entries = 0,
+                             .skip = one.skip};
     options.links = {.self = {id}, .members = std::move(members), .group = "test", .algorithm = "raft"};
     options.links.key = "a key of this test";
     options.links.knock_after = 200ms;
@@ -64,9 +66,13 @@ class Servers : public testing::Test {
              },
          .applied =
              [&one](std::uint64_t, std::uint64_t, const Payload& word, std::uint64_t mine) {
-               one.words.emplace_back(word.bytes().begin(), word.bytes().end());
-               if (mine != 0) one.ours.emplace(mine, one.words.back());
+               std::string text(word.bytes().begin(), word.bytes().end());
+               if (text.starts_with('!') || text == one.unknown) return std::string("no word");
+               if (mine != 0) one.ours.emplace(mine, text);
+               one.words.push_back(std::move(text));
+               return std::string();
              },
+         .stopped = [&one](const std::string& why) { one.stopped = why; },
          .restored =
              [&one](std::uint64_t, std::span<const std::uint8_t> state) {
                one.words = decode<std::vector<std::string>>(state).value();
@@ -107,9 +113,6 @@ class Servers : public testing::Test {
     EXPECT_TRUE(storage::faulty::stalls());
     storage::faulty::heal();
   }
-  static Payload payload(const std::string& word) {
-    return Payload(std::span(reinterpret_cast<const std::uint8_t*>(word.data()), word.size()));
-  }
   std::uint64_t propose(std::uint32_t at, const std::string& word) {
     return server(at).propose(payload(word));
   }
@@ -117,24 +120,6 @@ class Servers : public testing::Test {
     return std::ranges::count(all.at(at).words, word) > 0;
   }
   std::string data(std::uint32_t id) const { return folder + "/" + std::to_string(id); }
-  // What a process leaves behind that numbers its commands as it likes, alone in its cluster: as an earlier
-  // version did, by a clock.
-  void leave_behind(std::uint32_t id, const std::vector<log::Propose>& proposals) {
-    std::uint64_t committed = 0;
-    auto replica = live::Replica<raft::Raft>::open(
-        loop, {.self = {id}, .members = {{id}}, .data = data(id), .stamp = stamp_of("test", {id})},
-        {.heartbeat_ticks = 10, .patience_ticks = 20},
-        {.send = [](NodeId, live::ByteView) {},
-         .event =
-             [&](const log::Spec::Event& event) {
-               committed += std::holds_alternative<log::Committed>(event);
-             },
-         .failed = [](const storage::Failure&) {}});
-    ASSERT_TRUE(replica) << replica.error().text;
-    until([&] { return (*replica)->node().leads(); });
-    for (const log::Propose& proposal : proposals) (*replica)->command(proposal);
-    until([&] { return committed == proposals.size() + 1; });
-  }
   Server& server(std::uint32_t id) { return *all.at(id).server; }
   // Whoever leads and can still be heard.
   std::uint32_t leader() {
@@ -318,7 +303,7 @@ TEST_F(Servers, RefuseAMemberWhoseDirectoryIsAnOlderCopy) {
 // Alone, with commands of a process whose clock was in the year 2100.
 TEST_F(Servers, GoOnAfterAProcessWhoseClockWasAhead) {
   const std::uint64_t then = 4'102'444'800'000'000;
-  leave_behind(1, {{then, 0, payload("a")}, {then + 1, 0, payload("b")}});
+  leave_behind(data(1), {{then, 0, payload("a")}, {then + 1, 0, payload("b")}});
   open(1, {places[0]});
   until([&] { return leader() == 1; });
   const std::uint64_t ours = propose(1, "c");
@@ -335,7 +320,7 @@ TEST_F(Servers, AnswerOnlyWhatTheyProposedThemselves) {
   std::vector<log::Propose> earlier;
   for (std::uint64_t i = 1; i <= 40; ++i)
     earlier.push_back({again + i, 0, payload("old " + std::to_string(i))});
-  leave_behind(1, earlier);
+  leave_behind(data(1), earlier);
   open(1, {places[0]});
   std::map<std::uint64_t, std::string> asked;  // while the log is read again
   for (int i = 1; i <= 20; ++i) {
@@ -366,6 +351,51 @@ TEST_F(Servers, NumberTheirCommandsAboveThoseOfEarlierProcesses) {
   const std::uint64_t serial = propose(1, "after it was lost");
   EXPECT_GT(serial, before);
   until([&] { return all.at(1).ours.contains(serial); });
+}
+
+// The log has it at every start: to end would be no way out.
+TEST_F(Servers, StopAtAnEntryThatTheyCannotApply) {
+  const std::uint64_t at = leave_behind(data(1), {{1, 0, payload("a")}, {2, 0, payload("!")}}) + 1;
+  for (int start = 0; start < 2; ++start) {
+    open(1, {places[0]});
+    until([&] { return !all.at(1).stopped.empty(); });
+    EXPECT_NE(all.at(1).stopped.find("--skip-entry " + std::to_string(at)), std::string::npos)
+        << all.at(1).stopped;
+    EXPECT_EQ(server(1).status().stopped_at, at);
+    propose(1, "b");
+    until([&] { return server(1).status().committed > at && server(1).status().open_proposals == 0; });
+    EXPECT_EQ(all.at(1).words, std::vector<std::string>{"a"}) << "nothing is applied after it";
+    close(1);
+  }
+  all[1].skip = {at};
+  open(1, {places[0]});
+  until([&] { return has(1, "b"); });
+  EXPECT_EQ(all.at(1).words, (std::vector<std::string>{"a", "b", "b"}));
+  EXPECT_EQ(all.at(1).stopped, "");
+  EXPECT_EQ(server(1).status().stopped_at, 0u);
+}
+
+TEST_F(Servers, StopAtAChangeOfTheMembersThatTheyCannotRead) {
+  const std::uint64_t at = leave_behind(data(1), {{1, 1, payload("nonsense")}, {2, 0, payload("a")}});
+  open(1, {places[0]});
+  until([&] { return server(1).status().stopped_at == at; });
+  close(1);
+  all[1].skip = {at};
+  open(1, {places[0]});
+  until([&] { return has(1, "a") && server(1).book().founded; });
+}
+
+// It would end no leases.
+TEST_F(Servers, DoNotLeadWhileTheyApplyNothing) {
+  open_three();
+  const std::uint32_t old = leader();
+  for (const std::uint32_t id : {old, old % 3 + 1}) all.at(id).unknown = "new";
+  const std::uint32_t knows = 6 - old - (old % 3 + 1);
+  propose(old, "new");
+  until([&] { return has(knows, "new") && !all.at(old).stopped.empty() && leader() == knows; });
+  propose(knows, "after");
+  until([&] { return has(knows, "after"); });
+  EXPECT_FALSE(has(old, "after"));
 }
 
 // Nobody leads any more who could remember what it had; but the log has what it said since, and it did not.
