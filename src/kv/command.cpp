@@ -151,6 +151,7 @@ std::expected<void, Error> check(const Command& command) {
 }
 
 std::expected<void, Error> check(const Range& range) { return check_one(range); }
+std::expected<void, Error> check(const Txn& txn) { return check_one(txn); }
 
 Txn proclaim(std::string_view key, Revision create, std::string_view value, LeaseId lease) {
   Txn txn;

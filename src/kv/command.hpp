@@ -152,14 +152,18 @@ inline constexpr std::size_t max_text = std::size_t{2} << 20;  // a key or a val
 inline constexpr std::size_t max_name = 4096;                  // of a lock or an election
 inline constexpr std::size_t max_txn_operations = 128;         // in a list; what is nested gets the rest
 inline constexpr std::size_t max_txn_total = 1024;             // in all lists together
-inline constexpr std::size_t max_renewed = 4096;               // leases
-inline constexpr std::int64_t max_ttl = 9'000'000'000;         // seconds
-inline constexpr std::uint64_t longest_step_ms = 2000;         // of a Tick: a leader that slept did not lead
+// What a transaction that stands in the log may look at while it is applied, all its comparisons and reads
+// together: nobody else is served meanwhile.
+inline constexpr std::uint64_t max_reach = 100'000;     // keys
+inline constexpr std::size_t max_renewed = 4096;        // leases
+inline constexpr std::int64_t max_ttl = 9'000'000'000;  // seconds
+inline constexpr std::uint64_t longest_step_ms = 2000;  // of a Tick: a leader that slept did not lead
 inline constexpr std::size_t max_alarms = 1024;
 
 // What is wrong with a command whatever the state; the store asks itself before it applies one.
 std::expected<void, Error> check(const Command& command);
 std::expected<void, Error> check(const Range& range);
+std::expected<void, Error> check(const Txn& txn);
 
 // Elections after the campaign are transactions on the candidate's key, which is known by its create
 // revision.

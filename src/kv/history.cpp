@@ -32,6 +32,7 @@ Record& History::append(Key& key, std::string_view value, const Record& fields) 
   record->digest = record->digest_of_contents();
   digest_ += record->digest;
   bytes_ += bytes_of(*record);
+  ++records_;
   const Record* before = key.exists() ? key.newest : nullptr;
   if (key.newest) key.older.push_back(key.newest);
   key.newest = record;
@@ -99,21 +100,24 @@ void History::sweep(std::size_t records) {
     while (key.version(key.dropped) != record) drop_first(key);
     if (record->is_deletion()) drop_first(key);
   }
-  if (!is_read_) free_dropped(records);
+  if (!is_read_) free_dropped(2 * records);
 }
 
 void History::drop_first(Key& key) {
   Record* record = key.version(key.dropped++);
   ensure(record->dropped == 0, "a record is dropped once");
-  record->dropped = generation_;
+  record->dropped = readers_->generation;
+  readers_->has_dropped = true;
   digest_ -= record->digest;
   bytes_ -= bytes_of(*record);
+  --records_;
   dropped_.push_back(record);
 }
 
 void History::free_dropped(std::size_t records) {
   for (std::size_t left = records; left > 0 && !dropped_.empty(); --left) {
     Record* record = dropped_.front();
+    if (!readers_->holds.empty() && record->dropped >= *readers_->holds.begin()) return;
     dropped_.pop_front();
     Key& key = *record->key;
     ensure(key.version(key.gone) == record, "a key's records go in their order");
@@ -128,6 +132,15 @@ void History::free_dropped(std::size_t records) {
     }
     give_up(record);
   }
+  if (dropped_.empty() && readers_->holds.empty()) *readers_ = {};
+}
+
+History::Hold History::hold() const {
+  Hold hold;
+  hold.readers_ = readers_;
+  hold.generation_ = readers_->next();
+  readers_->holds.insert(hold.generation_);
+  return hold;
 }
 
 Revision History::changes(Revision from, std::size_t budget,
@@ -160,7 +173,7 @@ Digest History::digest_at(Revision revision) const {
 std::uint32_t History::begin_reading() {
   ensure(!is_read_, "one reads everything at a time");
   is_read_ = true;
-  return ++generation_;
+  return readers_->next();
 }
 
 void History::end_reading() {

@@ -7,6 +7,8 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <memory>
+#include <set>
 
 #include "kv/keys.hpp"
 
@@ -22,6 +24,17 @@ struct Place {
 inline Place place_of(const Record& record) { return {record.mod, record.sub}; }
 
 class History {
+  // Generations of readers, and which of them somebody still belongs to.
+  struct Readers {
+    std::uint32_t generation = 1;
+    bool has_dropped = false;  // a record, in this generation
+    std::multiset<std::uint32_t> holds = {};
+    std::uint32_t next() {
+      if (std::exchange(has_dropped, false)) ++generation;
+      return generation;
+    }
+  };
+
  public:
   explicit History(std::uint64_t table_seed) : keys_(table_seed) {}
 
@@ -32,8 +45,9 @@ class History {
   // Of what can be read from the compacted revision up to another, however far sweeping has come: for members
   // that have not applied equally much. Looks at every record.
   Digest digest_at(Revision revision) const;
-  // What these records take, about.
+  // What these records take, about; and how many there are.
   std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t records() const { return records_; }
   const Keys& keys() const { return keys_; }
 
   // Changes belong to the revision after the current one until `commit` makes that the current one; without
@@ -57,8 +71,32 @@ class History {
   // looked at. Returns the revision to go on from.
   Revision changes(Revision from, std::size_t budget, const std::function<void(const Event&)>& see) const;
 
-  // While somebody reads everything bit by bit, records that drop out of the state stay where they are.
-  // A reader sees those that belonged to it when it began.
+  // Who reads at a revision a little at a time holds what can be read there: what drops out of the state
+  // from now on stays where it is as long as this lives. It may outlive the history, and is void then.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept
+        : readers_(std::exchange(other.readers_, {})), generation_(other.generation_) {}
+    Hold& operator=(Hold other) noexcept {
+      std::swap(readers_, other.readers_);
+      std::swap(generation_, other.generation_);
+      return *this;
+    }
+    ~Hold() {
+      if (const auto readers = readers_.lock()) readers->holds.extract(generation_);
+    }
+    bool is_void() const { return readers_.expired(); }
+
+   private:
+    friend class History;
+    std::weak_ptr<Readers> readers_ = {};
+    std::uint32_t generation_ = 0;
+  };
+  Hold hold() const;
+
+  // While somebody reads everything bit by bit, no record and no key goes at all.
+  // A reader sees those that belonged to the state when it began.
   std::uint32_t begin_reading();
   void end_reading();
   static bool is_seen_by(std::uint32_t reader, const Record& record) {
@@ -83,7 +121,8 @@ class History {
   std::uint32_t sub_ = 0;  // of the next change
   Digest digest_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint32_t generation_ = 1;
+  std::uint64_t records_ = 0;
+  std::shared_ptr<Readers> readers_ = std::make_shared<Readers>();
   bool is_read_ = false;
 };
 

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "kv/lines.hpp"
+#include "kv/reading.hpp"
 #include "kv/replica_for_tests.hpp"
 #include "kv/watches.hpp"
 
@@ -198,6 +200,7 @@ class Model {
   std::uint64_t clock = 0;
   std::map<LeaseId, ModelLease> leases = {};
   std::set<std::pair<std::uint64_t, AlarmKind>> alarms = {};
+  std::uint64_t most_reach = max_reach;
 
   Revision revision() const { return static_cast<Revision>(states.size()) - 1; }
 
@@ -382,7 +385,34 @@ class Model {
     return problem.empty() ? put(request) : problem;
   }
   std::string run(const DeleteRange& range) { return delete_range(range); }
+  std::uint64_t reach(std::string_view first, std::string_view end) const {
+    if (end.empty()) return 1;
+    return static_cast<std::uint64_t>(std::ranges::count_if(
+        states.back(), [&](const auto& one) { return in_range(one.first, first, end); }));
+  }
+  std::uint64_t reach(const std::vector<Op>& ops) const {
+    std::uint64_t sum = 0;
+    for (const Op& op : ops) {
+      if (const auto* nested = std::get_if<Txn>(&op.request)) sum += reach(*nested);
+      const auto* range = std::get_if<Range>(&op.request);
+      if (!range) continue;
+      const bool in_order = range->sort_target == SortTarget::key && range->sort_order != SortOrder::descend;
+      const bool picks = range->min_mod_revision != 0 || range->max_mod_revision != 0 ||
+                         range->min_create_revision != 0 || range->max_create_revision != 0;
+      std::uint64_t one = range->count_only ? 1 : reach(range->key, range->range_end);
+      if (range->limit > 0 && in_order && !picks)
+        one = std::min(one, static_cast<std::uint64_t>(range->limit));
+      sum += one;
+    }
+    return sum;
+  }
+  std::uint64_t reach(const Txn& txn) const {
+    std::uint64_t sum = std::max(reach(txn.success), reach(txn.failure));
+    for (const Compare& compare : txn.compare) sum += reach(compare.key, compare.range_end);
+    return sum;
+  }
   std::string run(const Txn& txn) {
+    if (reach(txn) > most_reach) return "too many operations in txn request";
     const std::string problem = problem_of(txn);
     return problem.empty() ? run_branch(txn) : problem;
   }
@@ -488,6 +518,97 @@ RC_GTEST_PROP(StoreAndModel, GiveTheSameAnswers, ()) {
     RC_ASSERT(ours->deadline == lease.deadline.value_or(0));
   }
   RC_ASSERT(replica.store.leases().all().size() == model.leases.size());
+}
+
+// Reads of the past are left out: they are reckoned by records, of which the model knows nothing.
+void forget_the_past(std::vector<Op>& ops) {
+  for (Op& op : ops) {
+    if (auto* range = std::get_if<Range>(&op.request)) range->revision = 0;
+    if (auto* txn = std::get_if<Txn>(&op.request)) {
+      forget_the_past(txn->success);
+      forget_the_past(txn->failure);
+    }
+  }
+}
+
+RC_GTEST_PROP(StoreAndModel, RefuseTransactionsThatLookAtTooMuch, ()) {
+  const Run run = *runs();
+  Store store(0, 4);
+  Model model;
+  model.most_reach = 4;
+  CommandMaker maker;
+  Context context = {0, 1};
+  Outcome outcome;
+  for (const Step& step : run) {
+    Command command = maker.make(Choices(step), store, 1);
+    if (auto* txn = std::get_if<Txn>(&command)) {
+      forget_the_past(txn->success);
+      forget_the_past(txn->failure);
+    }
+    ++context.index;
+    RC_ASSERT(text(store.apply(command, context, outcome)) == model.apply(command, context));
+  }
+}
+
+// What only reads, and what reads of what a transaction would do.
+void forget_the_writes(std::vector<Op>& ops) {
+  std::erase_if(ops, [](const Op& op) { return op.request.index() == 1 || op.request.index() == 2; });
+  for (Op& op : ops) {
+    if (auto* txn = std::get_if<Txn>(&op.request)) {
+      forget_the_writes(txn->success);
+      forget_the_writes(txn->failure);
+    }
+  }
+}
+
+std::string in_words(const Reading::Result& result) {
+  return std::visit([](const auto& one) { return text(one); }, result);
+}
+
+// Readings begin at some time and are carried on between the commands that follow; what they find is what
+// there was when they began.
+RC_GTEST_PROP(StoreAndModel, ReadSlowlyWhatThereWas, ()) {
+  struct Slow {
+    std::string expected;
+    std::unique_ptr<Txn> txn;
+    Reading reading;
+  };
+  const Run run = *runs();
+  Replica replica;
+  Model model;
+  CommandMaker maker;
+  std::list<Slow> slow;
+  const auto go_on = [&](Slow& one, std::size_t work) {
+    const auto went = one.reading.step(work);
+    if (went == Reading::Went::done) RC_ASSERT(in_words(one.reading.take()) == one.expected);
+    return went == Reading::Went::on;
+  };
+  for (const Step& step : run) {
+    Choices choices(step);
+    Command command = maker.make(choices, replica.store, 1);
+    if (auto* txn = std::get_if<Txn>(&command); txn && choices.coin()) {
+      forget_the_writes(txn->success);
+      forget_the_writes(txn->failure);
+      Model then = model;
+      const std::string answer = then.apply(command, {});
+      auto kept = std::make_unique<Txn>(std::move(*txn));
+      const Txn& borrowed = *kept;
+      if (model.alarms.empty())
+        slow.push_back(
+            {answer.substr(answer.find(' ') + 1), std::move(kept), Reading(replica.store, borrowed, {})});
+    } else {
+      replica.apply(command);
+      model.apply(command, replica.context);
+    }
+    const Step reversed(step.rbegin(), step.rend());
+    Choices questions(reversed);
+    const Range question = maker.range(questions, replica.store.revision());
+    slow.push_back({model.range(question), {}, Reading(replica.store, question, {})});
+    std::erase_if(slow, [&](Slow& one) { return !go_on(one, 1 + questions.below(3)); });
+  }
+  for (Slow& one : slow)
+    while (go_on(one, 1)) {
+    }
 }
 
 RC_GTEST_PROP(StoreAndModel, AgreeOnAllThatCanStillBeRead, ()) {

@@ -1,38 +1,14 @@
 // Reads of the store, and the transactions that contain them.
 #include <algorithm>
 
+#include "kv/read_rules.hpp"
 #include "kv/store.hpp"
 
 namespace conclave::kv {
+
+using namespace rules;
+
 namespace {
-
-bool passes(const Range& request, const Record& record) {
-  const auto within = [](Revision value, Revision least, Revision most) {
-    return (least == 0 || value >= least) && (most == 0 || value <= most);
-  };
-  return within(record.mod, request.min_mod_revision, request.max_mod_revision) &&
-         within(record.create, request.min_create_revision, request.max_create_revision);
-}
-
-bool filters(const Range& request) {
-  return request.min_mod_revision != 0 || request.max_mod_revision != 0 || request.min_create_revision != 0 ||
-         request.max_create_revision != 0;
-}
-
-bool is_in_key_order(const Range& request) {
-  return request.sort_target == SortTarget::key && request.sort_order != SortOrder::descend;
-}
-
-bool comes_first(SortTarget target, const Record& a, const Record& b) {
-  switch (target) {
-    case SortTarget::key: return a.key->text() < b.key->text();
-    case SortTarget::version: return a.version < b.version;
-    case SortTarget::create: return a.create < b.create;
-    case SortTarget::mod: return a.mod < b.mod;
-    case SortTarget::value: return a.value() < b.value();
-  }
-  return false;
-}
 
 void sort(const Range& request, std::vector<Record*>& records) {
   if (is_in_key_order(request)) return;
@@ -40,35 +16,6 @@ void sort(const Range& request, std::vector<Record*>& records) {
   std::ranges::stable_sort(records, [&](const Record* a, const Record* b) {
     return descends ? comes_first(request.sort_target, *b, *a) : comes_first(request.sort_target, *a, *b);
   });
-}
-
-std::int64_t number_of(CompareTarget target, const Record* record) {
-  if (!record) return 0;
-  switch (target) {
-    case CompareTarget::version: return record->version;
-    case CompareTarget::create: return record->create;
-    case CompareTarget::mod: return record->mod;
-    case CompareTarget::lease: return record->lease;
-    case CompareTarget::value: break;
-  }
-  return 0;
-}
-
-bool is(CompareResult result, std::strong_ordering order) {
-  switch (result) {
-    case CompareResult::equal: return order == 0;
-    case CompareResult::greater: return order > 0;
-    case CompareResult::less: return order < 0;
-    case CompareResult::not_equal: return order != 0;
-  }
-  return false;
-}
-
-// No record: the key does not exist, and all its numbers are 0. It has no value that could be compared.
-bool record_holds(const Compare& compare, const Record* record) {
-  if (compare.target != CompareTarget::value)
-    return is(compare.result, number_of(compare.target, record) <=> compare.number);
-  return record && is(compare.result, record->value() <=> compare.value);
 }
 
 }  // namespace
@@ -129,6 +76,34 @@ bool Store::holds(const Compare& compare) const {
   return any ? all : record_holds(compare, nullptr);
 }
 
+// What is counted does not depend on how far the comparisons get, so it is known before anything is done. A
+// range of the past goes over keys that are no more; all records together are not less than those.
+std::uint64_t Store::reach_of(const Range& range) const {
+  if (range.range_end.empty()) return 1;
+  if (range.revision > 0) return history_.records();
+  if (range.count_only) return 1;
+  const std::uint64_t count = history_.keys().count({range.key, range.range_end});
+  const bool may_stop = range.limit > 0 && is_in_key_order(range) && !filters(range);
+  return may_stop ? std::min(count, static_cast<std::uint64_t>(range.limit)) : count;
+}
+
+std::uint64_t Store::reach_of(const std::vector<Op>& ops) const {
+  std::uint64_t reach = 0;
+  for (const Op& op : ops) {
+    if (const auto* nested = std::get_if<Txn>(&op.request)) reach += reach_of(*nested);
+    if (const auto* range = std::get_if<Range>(&op.request)) reach += reach_of(*range);
+  }
+  return reach;
+}
+
+std::uint64_t Store::reach_of(const Txn& txn) const {
+  std::uint64_t reach = std::max(reach_of(txn.success), reach_of(txn.failure));
+  for (const Compare& compare : txn.compare)
+    reach += cost_of(compare) *
+             (compare.range_end.empty() ? 1 : history_.keys().count({compare.key, compare.range_end}));
+  return reach;
+}
+
 // All comparisons, those of nested transactions too, are made before anything is written.
 void Store::decide(const Txn& txn) {
   const bool succeeds = std::ranges::all_of(txn.compare, [this](const Compare& one) { return holds(one); });
@@ -168,6 +143,7 @@ TxnResult Store::run_branch(const Txn& txn, std::size_t& decision) {
 }
 
 Store::Result Store::run(const Txn& txn) {
+  if (reach_of(txn) > most_reach_) return Error::too_many_operations;
   decisions_.clear();
   decide(txn);
   std::size_t decision = 0;

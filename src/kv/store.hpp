@@ -30,7 +30,8 @@ std::optional<std::string_view> line_of(std::string_view key, LeaseId lease);
 
 class Store {
  public:
-  explicit Store(std::uint64_t table_seed = 0) : history_(table_seed) {}
+  explicit Store(std::uint64_t table_seed = 0, std::uint64_t most_reach = max_reach)
+      : history_(table_seed), most_reach_(most_reach) {}
 
   // `outcome` is cleared first. An entry that cannot be decoded changes nothing; a replica that meets one
   // must stop there, because others may know what it means.
@@ -50,6 +51,9 @@ class Store {
   RecordRef oldest(const KeyRange& range) const;
   // All keys that are places in lines, by creation.
   std::vector<Key*> places() const;
+
+  // How many keys a transaction would look at now while it is applied, at most; `max_reach` is the limit.
+  std::uint64_t reach_of(const Txn& txn) const;
 
   Revision revision() const { return history_.revision(); }
   Context applied() const { return applied_; }
@@ -86,6 +90,8 @@ class Store {
   std::optional<Error> problem_of(const Range& range) const;
   std::optional<Error> problem_of_branch(const Txn& txn, std::size_t& decision) const;
   bool holds(const Compare& compare) const;
+  std::uint64_t reach_of(const Range& range) const;
+  std::uint64_t reach_of(const std::vector<Op>& ops) const;
   void decide(const Txn& txn);
 
   void write(std::string_view key, std::string_view value, LeaseId lease);
@@ -102,6 +108,7 @@ class Store {
   Leases leases_;
   std::set<std::pair<std::uint64_t, AlarmKind>> alarms_;
   Context applied_ = {};
+  std::uint64_t most_reach_;
   // Of the command being applied.
   Outcome* outcome_ = nullptr;
   std::vector<bool> decisions_;  // which branch each transaction takes, in the order of meeting them

@@ -40,3 +40,12 @@ kv_twin(snapshots_of_the_present snapshot
 kv_twin(snapshots_forget_what_is_swept_meanwhile snapshot
   "!History::is_seen_by(reader_, record)"
   "record.dropped != 0")
+kv_twin(readings_lose_what_is_compacted_meanwhile history
+  "if (!readers_->holds.empty() && record->dropped >= *readers_->holds.begin()) return;"
+  "")
+kv_twin(readings_see_the_present reading
+  "const bool is_now = then == revision_ && is_fresh();"
+  "const bool is_now = then == revision_;")
+kv_twin(looks_at_any_number_of_keys read
+  "if (reach_of(txn) > most_reach_) return Error::too_many_operations;"
+  "")
