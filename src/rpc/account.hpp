@@ -15,8 +15,9 @@ enum class Use : std::uint8_t {
   answers,   // made, but not taken yet
   frames,    // that the HTTP/2 library keeps for itself
   calls,     // open streams
+  reads,     // what an answer is being made of
 };
-inline constexpr std::size_t uses = 4;
+inline constexpr std::size_t uses = 5;
 
 class Account {
  public:

@@ -48,6 +48,11 @@ void Call::on_writable(std::move_only_function<void()> then) {
   call_->writable = std::move(then);
   call_->session()->wait_for_room(*call_);
 }
+void Call::reserve(std::size_t bytes) {
+  if (!over()) call_->session()->reserve(*call_, bytes);
+}
+bool Call::begin_message(std::size_t bytes) { return call_->begin_message(bytes); }
+bool Call::add_to_message(std::string_view piece) { return call_->add_to_message(piece); }
 std::size_t Call::room() const { return call_->room(); }
 std::size_t Call::largest_answer() const { return call_->largest_answer(); }
 void Call::when_room(std::size_t bytes, std::move_only_function<void()> then) {

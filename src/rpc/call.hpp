@@ -66,6 +66,11 @@ class Call {
   // on the connection and memory is left. The answer to a write is taken whatever its size.
   std::size_t room() const;
   std::size_t largest_answer() const;  // … and what it may have at most, ever
+  // What an answer is being made of takes so much memory now.
+  void reserve(std::size_t bytes);
+  // A message in pieces: its size, which stays reserved until it is there, and then all of it, bit by bit.
+  bool begin_message(std::size_t bytes);
+  bool add_to_message(std::string_view piece);
   // Called once, on a later turn of the loop, when an answer of this size may be made.
   void when_room(std::size_t bytes, std::move_only_function<void()> then);
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rpc/json_shape.hpp"
 #include "rpc/offer.hpp"
 
 namespace conclave::rpc {
@@ -23,6 +24,11 @@ class GrpcCaller final : public Caller {
   void when_room(std::size_t bytes, std::move_only_function<void()> then) override {
     call_.when_room(bytes, std::move(then));
   }
+  void reserve(std::size_t bytes) override { call_.reserve(bytes); }
+  bool takes_pieces() const override { return true; }
+  void begin_answer(std::size_t bytes) override { call_.begin_message(bytes); }
+  void add_to_answer(std::string_view piece) override { call_.add_to_message(piece); }
+  void end_answer() override { call_.finish({}); }
   bool over() const override { return call_.over(); }
   void on_gone(std::move_only_function<void()> then) override {
     call_.on_cancel([then = std::move(then)](const Status&) mutable { then(); });
@@ -76,6 +82,12 @@ class JsonCaller final : public Caller {
   void when_room(std::size_t bytes, std::move_only_function<void()> then) override {
     reply_.when_room(bytes * json_bytes, std::move(then));
   }
+  // The text of an answer is made of the whole.
+  void reserve(std::size_t) override {}
+  bool takes_pieces() const override { return false; }
+  void begin_answer(std::size_t) override {}
+  void add_to_answer(std::string_view) override {}
+  void end_answer() override {}
   bool over() const override { return reply_.over(); }
   void on_gone(std::move_only_function<void()> then) override { reply_.on_closed(std::move(then)); }
   const Peer& peer() const override { return peer_; }
@@ -100,6 +112,10 @@ CallerPtr json_caller(const HttpRequest& http, const HttpReply& reply, bool many
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;
   const std::string body = http.body.empty() ? "{}" : std::string(http.body);
+  if (const std::string_view why = objection_to(body); !why.empty()) {
+    reply.send(400, "application/json", error_json({Code::invalid_argument, std::string(why)}));
+    return nullptr;
+  }
   const auto read = google::protobuf::util::JsonStringToMessage(body, &request, options);
   if (!read.ok()) {
     const Status wrong = {Code::invalid_argument, std::string(read.message())};

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "rpc/peer.hpp"
 #include "rpc/status.hpp"
@@ -29,6 +30,15 @@ class Caller {
   virtual std::size_t room() const = 0;
   virtual std::size_t largest_answer() const = 0;
   virtual void when_room(std::size_t bytes, std::move_only_function<void()> then) = 0;
+
+  // What an answer is being made of takes so much memory now; 0: it is given back.
+  virtual void reserve(std::size_t bytes) = 0;
+  // Whether an answer may be given as the bytes of its message, in pieces: its size, then all of it, then the
+  // end. So nobody must have the whole of it.
+  virtual bool takes_pieces() const = 0;
+  virtual void begin_answer(std::size_t bytes) = 0;
+  virtual void add_to_answer(std::string_view piece) = 0;
+  virtual void end_answer() = 0;
 
   virtual bool over() const = 0;
   // It cancelled, vanished or ran out of time before it was answered.

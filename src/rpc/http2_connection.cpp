@@ -130,7 +130,8 @@ void Http2Connection::close(bool politely) {
 void Http2Connection::schedule_look() {
   const SessionLimits& limits = session_.limits();
   wheel_.arm(timer_, std::min({limits.keepalive_interval, limits.keepalive_timeout, limits.stalled_after,
-                               limits.settings_timeout, limits.message_quiet, limits.message_timeout}) /
+                               limits.settings_timeout, limits.message_quiet, limits.message_timeout,
+                               limits.answer_quiet}) /
                          2);
 }
 

@@ -50,6 +50,9 @@ struct SessionLimits {
   // A message of which nothing more comes; and any message, from its first byte to its last.
   std::chrono::milliseconds message_quiet{30'000};
   std::chrono::milliseconds message_timeout{300'000};
+  // A client that takes less than this of a large answer in this time.
+  std::size_t answer_progress = 64 * 1024;
+  std::chrono::milliseconds answer_quiet{30'000};
 };
 
 // What holds for a server.

@@ -2,6 +2,8 @@
 
 #include <google/protobuf/message_lite.h>
 
+#include "core/ensure.hpp"
+
 namespace conclave::rpc {
 
 void MessageStream::take_data(std::string_view bytes) {
@@ -106,6 +108,26 @@ bool MessageStream::send(const google::protobuf::MessageLite& message) {
   put_prefix(to, size);
   message.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(to + prefix_bytes));
   added(prefix_bytes + size);
+  return true;
+}
+
+bool MessageStream::begin_message(std::size_t bytes) {
+  ensure(missing_ == 0, "a message ends before the next one begins");
+  if (over() || !may_send() || !fits(bytes)) return false;
+  put_prefix(outbox_.extend(prefix_bytes), bytes);
+  missing_ = bytes;
+  session_->reserve(*this, bytes);
+  added(prefix_bytes);
+  return true;
+}
+
+bool MessageStream::add_to_message(std::string_view piece) {
+  if (over() || session_ == nullptr) return false;
+  ensure(piece.size() <= missing_, "the pieces of a message are no longer than it");
+  missing_ -= piece.size();
+  session_->reserve(*this, missing_);
+  outbox_.append(piece);
+  added(piece.size());
   return true;
 }
 

@@ -22,6 +22,12 @@ class MessageStream : public Stream {
   // Puts one message behind what waits to be sent. False if that goes nowhere any more.
   bool send(std::string_view message);
   bool send(const google::protobuf::MessageLite& message);
+  // The same in pieces, so that nobody must have the whole message: its size, which is reserved and counted
+  // until it is there; then the pieces, which have that size together.
+  bool begin_message(std::size_t bytes);
+  bool add_to_message(std::string_view piece);
+  // Of the message that was begun, so much is missing.
+  std::size_t missing() const { return missing_; }
   // So much waits that the sender should wait too; `drained` tells when that is over.
   bool congested();
   void go_on() override;
@@ -43,6 +49,7 @@ class MessageStream : public Stream {
   void take_end();
   void clear_input();
   bool waits_for_turn_ = false;
+  std::size_t missing_ = 0;
 
  private:
   bool holds_back() const { return paused_ || waits_for_turn_; }

@@ -240,6 +240,7 @@ ServerStats Server::stats() const {
   stats.request_bytes = core_->memory.used(Use::requests);
   stats.answer_bytes = core_->memory.used(Use::answers);
   stats.frame_bytes = core_->memory.used(Use::frames);
+  stats.read_bytes = core_->memory.used(Use::reads);
   stats.stream_bytes = core_->memory.used(Use::calls);
   stats.memory_limit = core_->memory.limit();
   return stats;

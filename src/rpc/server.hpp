@@ -38,6 +38,7 @@ struct ServerStats {
   std::uint64_t calls_open = 0;
   std::uint64_t calls_refused_streams = 0;  // too many at once on a connection
   std::uint64_t calls_refused_memory = 0;   // the memory for clients was used up
+  std::uint64_t answers_not_taken = 0;      // large ones, of which a client took next to nothing
   std::uint64_t ended_memory = 0;           // connections that had most of it then
   std::uint64_t ended_resets = 0;           // connections whose address cancelled too many calls
   std::uint64_t calls_cancelled = 0;        // by clients, lost connections and deadlines
@@ -51,6 +52,7 @@ struct ServerStats {
   std::uint64_t answer_bytes = 0;
   std::uint64_t frame_bytes = 0;
   std::uint64_t stream_bytes = 0;
+  std::uint64_t read_bytes = 0;
   std::uint64_t memory_limit = 0;
 };
 

@@ -168,6 +168,12 @@ void ServerCall::too_slow() {
   clear_input();
 }
 
+void ServerCall::not_taken() {
+  const StreamPtr alive(this);
+  ++core_->stats.answers_not_taken;
+  abort({Code::resource_exhausted, "the answer was not taken in time"});
+}
+
 void ServerCall::added(std::size_t bytes) {
   begin();
   session_->output_added(*this, bytes);
@@ -175,9 +181,11 @@ void ServerCall::added(std::size_t bytes) {
 
 void ServerCall::finish(const Status& status) {
   if (over()) return;
+  if (missing_ > 0) return drop(status, NGHTTP2_INTERNAL_ERROR);
   answered_ = true;
   deadline_timer_.disarm();
   drop_callbacks();
+  session_->reserve(*this, 0);
   if (began_) {
     last_word_ = status == Status() && trailers_.empty() ? &all_went_well : &trailers_;
     if (last_word_ == &trailers_) add_status(trailers_, status);
@@ -193,6 +201,8 @@ void ServerCall::finish(const Status& status) {
 void ServerCall::abort(const Status& status) {
   if (over()) return;
   if (kind_ == Kind::http) return drop(status, NGHTTP2_CANCEL);
+  // After half a message there is nothing that could be said.
+  if (missing_ > 0) return drop(status, NGHTTP2_CANCEL);
   const StreamPtr held(this);
   auto tell = std::move(cancelled);
   ++core_->stats.calls_cancelled;
@@ -305,6 +315,7 @@ void ServerCall::clear() {
   last_word_ = nullptr;
   outbox_.clear();
   method_ = nullptr;
+  missing_ = 0;
   deadline_.reset();
   kind_ = Kind::unknown;
   head_done_ = counted_ = got_message_ = began_ = answered_ = false;

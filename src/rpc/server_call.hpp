@@ -21,6 +21,7 @@ class ServerCall final : public MessageStream {
   void drained() override;
   void go_on() override;
   void too_slow() override;
+  void not_taken() override;
   void closed(std::uint32_t error) override;
   const Metadata* trailers() override { return last_word_; }
 

@@ -408,13 +408,37 @@ void Session::note_half_received(Stream& stream, std::size_t bytes) {
 }
 
 void Session::look_for_slow(Time now) {
-  if (half_streams_ == 0) return;
+  now_ = now;
+  if (half_streams_ == 0 && reserving_streams_ == 0) return;
   for_each_stream([&](Stream& stream) {
+    if (stream.reserved_ > 0 && !takes_answer(stream)) return stream.not_taken();
     if (stream.half_received_ == 0) return;
     if (now - stream.half_heard_ >= limits_.message_quiet ||
         now - stream.half_since_ >= limits_.message_timeout)
       stream.too_slow();
   });
+}
+
+void Session::reserve(Stream& stream, std::size_t bytes) {
+  if (stream.reserved_ == 0 && bytes > 0) {
+    ++reserving_streams_;
+    stream.reserved_since_ = now_;
+    stream.reserved_then_ = bytes;
+  }
+  if (stream.reserved_ > 0 && bytes == 0) --reserving_streams_;
+  if (bytes > stream.reserved_) account_.take(Use::reads, bytes - stream.reserved_);
+  if (bytes < stream.reserved_) account_.give(Use::reads, stream.reserved_ - bytes);
+  stream.reserved_ = bytes;
+}
+
+bool Session::takes_answer(Stream& stream) const {
+  const std::size_t more =
+      std::max(stream.reserved_, stream.reserved_then_) - std::min(stream.reserved_, stream.reserved_then_);
+  if (more < std::min(limits_.answer_progress, stream.reserved_then_))
+    return now_ - stream.reserved_since_ < limits_.answer_quiet;
+  stream.reserved_then_ = stream.reserved_;
+  stream.reserved_since_ = now_;
+  return true;
 }
 
 void Session::count_frames(std::size_t written) {
@@ -441,6 +465,7 @@ void Session::release(Stream& stream, std::uint32_t error) {
   account_.give(Use::calls, limits_.stream_bytes);
   small_output_is(small_output_ - std::min(stream.outbox_.pending(), limits_.stream_output_bytes));
   note_half_received(stream, 0);
+  reserve(stream, 0);
   // What this stream had not given back is no longer counted against the others.
   if (stream.unconsumed_ > 0) nghttp2_session_consume_connection(session_, stream.unconsumed_);
   unconsumed_ -= stream.unconsumed_;

@@ -38,6 +38,7 @@ class Stream : public boost::intrusive::list_base_hook<> {
   virtual void drained() = 0;                     // there is room again, as was asked for
   virtual void go_on() {}                         // what was held back may be taken, as was asked for
   virtual void too_slow() {}                      // a message of the peer does not come to its end
+  virtual void not_taken() {}                     // the peer does not take what was reserved for it
   virtual void closed(std::uint32_t error) = 0;   // an error code of HTTP/2; the session forgets the stream
   // The last thing sent after the outbox; none: the stream just ends.
   virtual const Metadata* trailers() { return nullptr; }
@@ -56,8 +57,11 @@ class Stream : public boost::intrusive::list_base_hook<> {
   std::size_t half_received_ = 0;
   Bucket::Time half_since_ = {};  // … since then
   Bucket::Time half_heard_ = {};  // … and the last of it came then
-  bool deferred_ = false;         // nghttp2 waits until we resume
-  bool last_ = false;             // after the outbox comes the end
+  std::size_t reserved_ = 0;      // for an answer that is being made
+  std::size_t reserved_then_ = 0;
+  Bucket::Time reserved_since_ = {};
+  bool deferred_ = false;  // nghttp2 waits until we resume
+  bool last_ = false;      // after the outbox comes the end
   bool remote_ended_ = false;
   bool wants_drained_ = false;  // told when the outbox and the session have room …
   bool queued_ = false;         // … and the outbox has
@@ -144,7 +148,9 @@ class Session {
   std::size_t half_received() const { return half_received_; }
   // Of a message that is not complete, this much is there now.
   void note_half_received(Stream& stream, std::size_t bytes);
-  // Streams whose message is overdue are told.
+  // Of an answer that is being made, so much is not in the outbox yet.
+  void reserve(Stream& stream, std::size_t bytes);
+  // Streams whose message is overdue, and those whose answer is not taken, are told.
   void look_for_slow(Time now);
   // What the library keeps is counted, and what waits for the socket.
   void count_frames(std::size_t written);
@@ -159,6 +165,7 @@ class Session {
 
   void adopt(StreamPtr stream, std::int32_t id);
   void release(Stream& stream, std::uint32_t error);
+  bool takes_answer(Stream& stream) const;
   void idle_frame();
   void wake();
   void rethrow();
@@ -191,6 +198,7 @@ class Session {
   bool heard_last_ = false;  // of those who wait for a turn and for room, who went on last
   std::size_t half_received_ = 0;
   std::size_t half_streams_ = 0;
+  std::size_t reserving_streams_ = 0;
   std::size_t unconsumed_ = 0;
   Time now_ = {};
   Bucket idle_frames_;

@@ -328,5 +328,70 @@ TEST(Fairness, ASmallAnswerOvertakesALargeOne) {
   EXPECT_EQ(order, (std::vector<std::string>{"small", "large"}));
 }
 
+// Of a large answer nobody has more than what is on its way.
+TEST(Pieces, OfAMessageArriveAsOne) {
+  Loopback world({}, {.limits = {.message_bytes = 8u << 20}});
+  const std::string piece(100'000, 'x');
+  std::size_t most_waiting = 0;
+  std::function<void(Call, int)> go_on = [&](Call call, int left) {
+    while (left > 0 && !call.congested()) {
+      EXPECT_TRUE(call.add_to_message(piece));
+      most_waiting = std::max(most_waiting, call.pending_bytes());
+      --left;
+    }
+    if (left == 0) return call.finish({});
+    EXPECT_EQ(world.server().stats().read_bytes, static_cast<std::size_t>(left) * piece.size());
+    call.on_writable([&, call, left] { go_on(call, left); });
+  };
+  world.server().unary("/test.Large/Get", [&](Call call, std::string_view) {
+    EXPECT_TRUE(call.begin_message(50 * piece.size()));
+    go_on(call, 50);
+  });
+  Heard get;
+  world.channel().unary("/test.Large/Get", "", {}, get.done());
+  world.until(get);
+  EXPECT_EQ(get.status, Status{});
+  EXPECT_EQ(get.message.size(), 50 * piece.size());
+  EXPECT_LT(most_waiting, 500'000u);
+  EXPECT_EQ(world.server().stats().read_bytes, 0u);
+}
+
+TEST(Pieces, ThatAreMissingWhenACallEndsLeaveNothingHalfSaid) {
+  Loopback world;
+  world.server().unary("/test.Large/Get", [&](Call call, std::string_view) {
+    call.reserve(77);
+    EXPECT_EQ(world.server().stats().read_bytes, 77u);
+    call.begin_message(1000);
+    call.add_to_message("half of it");
+    call.finish({});
+  });
+  Heard get;
+  world.channel().unary("/test.Large/Get", "", {}, get.done());
+  world.until(get);
+  EXPECT_NE(get.status, Status{});
+  EXPECT_EQ(get.message, "");
+  EXPECT_EQ(world.server().stats().read_bytes, 0u);
+}
+
+TEST(Pieces, WhoTakesNothingOfALargeAnswerIsNotWaitedForForEver) {
+  SessionLimits limits;
+  limits.answer_quiet = 200ms;
+  Loopback world({.session = limits}, {.limits = {.stream_window_bytes = 1000}});
+  Call kept;
+  bool gone = false;
+  world.server().unary("/test.Large/Get", [&](Call call, std::string_view) {
+    kept = call;
+    call.reserve(1'000'000);  // and never more
+    call.on_cancel([&](const Status&) { gone = true; });
+  });
+  Heard get;
+  world.channel().unary("/test.Large/Get", "", {}, get.done());
+  world.until(get);
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(get.status.code, Code::resource_exhausted);
+  EXPECT_EQ(world.server().stats().answers_not_taken, 1u);
+  EXPECT_EQ(world.server().stats().read_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace conclave::rpc
