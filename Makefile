@@ -65,13 +65,14 @@ soak: build
 	@scripts/soak.sh
 
 # docs/chaos.md. SEED=7 repeats a schedule of faults.
-CHAOS = tests/chaos/chaos.py build/release/conclave build/release/contender build/release/link_proxy build/release/chaos_load
+CHAOS = tests/chaos/chaos.py build/release/conclave build/release/contender build/release/link_proxy build/release/chaos_load \
+	build/release/chaos_keepers build/release/tests/libbad_disk.so build/release/tests/libclock_step.so
 chaos: build
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring the tests" cmake --preset release
-	@$(QUIET) "Building the clients" cmake --build build/release --target contender link_proxy chaos_load -j $(JOBS)
-	@$(CHAOS) --members 3 --seconds 90 $(if $(SEED),--seed $(SEED))
-	@$(CHAOS) --members 5 --seconds 90 $(if $(SEED),--seed $(SEED))
+	@$(QUIET) "Building the clients" cmake --build build/release --target contender link_proxy chaos_load chaos_keepers chaos_server bad_disk clock_step -j $(JOBS)
+	@$(CHAOS) --members 3 --seconds 240 $(if $(SEED),--seed $(SEED))
+	@$(CHAOS) --members 5 --seconds 240 $(if $(SEED),--seed $(SEED))
 	@$(CHAOS) --prove $(if $(SEED),--seed $(SEED))
 
 fuzz:

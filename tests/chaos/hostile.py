@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Clients that are hostile, huge, or merely patient, one kind at a time, beside an innocent one that puts every 10 ms.
 
-   hostile.py CONCLAVE [--attack WORD]… [--short] [--seconds N] [--caught] [--list]
+   hostile.py CONCLAVE [--attack WORD]… [--short] [--seconds N] [--caught] [--list] [--port N]
 
 Of every attack is asked: that the member goes on living and leading in the same term, that the innocent client is
 answered, and in time, that memory stays below what there was and 512 MiB, that afterwards a newcomer is served; and what
 the attack itself asks for. docs/chaos.md has them all. --short: for busy machines, less of everything, and times are
 judged generously. --seconds: how long floods last. --caught: turned round, for servers that are broken on purpose:
-status 0 means that something was found.
+status 0 means that something was found. --port: the attacks and nothing else, at a member that others look after.
 
 Exit status: 0 all held, 1 one did not, 3 void: an attack did not come to pass.
 """
@@ -632,6 +632,12 @@ def idle_pings(scene):
     return pinging(scene, 230, 0.02) if SHORT else pinging(scene, 300, 0.5)
 
 
+@attack("hours of idleness")
+def hours_idle(scene):
+    # As fast as it is allowed for ever: 2,000 are what a client sends in five hours and a half, one each 10 s.
+    return pinging(scene, scaled(400, 2000), 0.05)
+
+
 @attack("slow requests")
 def slow_requests(scene):
     heads = scene.silent(scaled(300, 1500), say=b"POST /v3/kv/put HTTP/1.1\r\n")
@@ -648,7 +654,43 @@ def slow_requests(scene):
     return f"{len(heads)} heads a byte at a time, {len(prefaces)} halves of a preface"
 
 
+@attack("a huge client")
+def huge_client(scene):
+    """Well-behaved, and merely large: values of a MiB, and ranges over all of them, taken slowly."""
+    good, slow = scene.connect(), scene.connect(window=1 << 14, keep=False)
+    for i in range(scaled(8, 40)):
+        good.must(http2.PUT, put(f"huge/{i:03}", bytes(1 << 20)))
+    asked = [slow.ask(http2.RANGE, get("huge/", "huge0")) for _ in range(4)]
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        slow.pump(0.05)
+        time.sleep(0.05)
+    taken = sum(slow.streams[number].bytes for number in asked)
+    good.must(http2.DELETE, get("huge/", "huge0"))
+    return f"{scaled(8, 40)} MiB put, {taken >> 10} KiB of four ranges over them taken"
+
+
 # ---- judging
+
+class OthersMembers:
+    """Members that somebody else has started and looks after."""
+
+    def __init__(self, port):
+        self.ports, self.everyone = {1: port}, [1]
+
+
+def attack_only(name, port):
+    """What of it was done, before the member had enough of it, or was not there any more."""
+    scene = Scene(OthersMembers(port))
+    try:
+        return ATTACKS[name][0](scene)
+    except (Closed, TimeoutError, OSError) as error:
+        if not scene.connections:
+            raise Void(f"never connected: {error}") from error
+        return f"ended by {type(error).__name__}: {error}"
+    finally:
+        scene.leave()
+
 
 def judge(name):
     """Raises what was not as it should be; returns what happened."""
@@ -723,7 +765,7 @@ def main():
         for name in wanted():
             began = time.monotonic()
             try:
-                word, text = "ok", judge(name)
+                word, text = "ok", attack_only(name, int(flag("--port", 0))) if "--port" in sys.argv else judge(name)
             except Void as why:
                 word, text = "VOID", why
                 void += 1

@@ -295,7 +295,7 @@ class Listener {
  private:
   void open() {
     const std::uint64_t which = ++opened_;
-    here_ = 0;
+    leader_since_ = said_at_ = 0;
     heard_ = Clock::now();
     v3electionpb::LeaderRequest request;
     request.set_name(std::string(election));
@@ -303,7 +303,7 @@ class Listener {
         members_.here(), "/v3electionpb.Election/Observe", {},
         {.message =
              [this, which](const v3electionpb::LeaderResponse& answer) {
-               if (which == opened_) hear(chaos::number(answer.kv().value().c_str()));
+               if (which == opened_) hear(answer.kv());
              },
          .closed =
              [this, which](const rpc::Answer&) {
@@ -312,13 +312,20 @@ class Listener {
     stream_.send(request);
     stream_.half_close();
   }
-  void hear(std::uint64_t word) {
+  // A word that nobody had an answer for may be said late, after a greater one. But nobody who came earlier
+  // leads again, and of one leader nobody is told what it said before.
+  void hear(const mvccpb::KeyValue& said) {
     ++record_.heard;
     heard_ = Clock::now();
-    if (word < here_)
-      record_.complain("told that " + std::to_string(word) + " leads, after " + std::to_string(here_));
-    here_ = word;
-    word_ = std::max(word_, word);
+    const bool older = said.create_revision() < leader_since_ ||
+                       (said.create_revision() == leader_since_ && said.mod_revision() < said_at_);
+    if (older)
+      record_.complain("told what was said at revision " + std::to_string(said.mod_revision()) +
+                       " by who leads since " + std::to_string(said.create_revision()) + ", after " +
+                       std::to_string(said_at_) + " of " + std::to_string(leader_since_));
+    leader_since_ = said.create_revision();
+    said_at_ = said.mod_revision();
+    word_ = std::max(word_, chaos::number(said.value().c_str()));
   }
   void look() {
     timer_.expires_after(100ms);
@@ -339,7 +346,8 @@ class Listener {
   Members members_;
   rpc::ClientStream stream_;
   std::uint64_t opened_ = 0;
-  std::uint64_t here_ = 0;  // the last word of this stream
+  std::int64_t leader_since_ = 0;  // of this stream
+  std::int64_t said_at_ = 0;
   std::uint64_t word_ = 0;
   Clock::time_point heard_ = {};
   bool stopped_ = false;

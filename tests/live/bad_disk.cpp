@@ -3,18 +3,19 @@
 //
 //   CALL FAULT [NUMBER]
 //
-// CALL is open, read, write, sync or any. FAULT is
-//   eio, enospc, emfile, enfile, enomem   the call fails, NUMBER times (left out: as long as the line is
-//   there) eintr                                 every other call of a thread is interrupted short a read or
-//   write takes half of what it was given, but at least a byte slow                                  it takes
-//   NUMBER milliseconds longer stuck                                 it does not come back while the line is
-//   there lies                                  (sync) says that it is done and does nothing
+// CALL is open, read, write, sync or any. FAULT is one of
 //
-// Whoever preloads this with such a file has the writes since the last true sync of each file noted in
-// BAD_DISK.undo, from the first line with `lies` on. A process that starts finds them, as after a power cut:
-// it takes them back, the last first, and removes the notes. Remove them before the start to try a crash
-// without a power cut. Each fault that strikes for the first time since the file changed leaves its line in
-// BAD_DISK.fired.
+//   eio, enospc, emfile, enfile, enomem: the call fails, NUMBER times (left out: as long as the line is
+//   there) eintr: every other call of a thread is interrupted short: a read or write takes half of what it
+//   was given, but at least a byte slow: it takes NUMBER milliseconds longer stuck: it does not come back
+//   while the line is there lies: (sync) it says that it is done and does nothing noted: nothing is wrong,
+//   but from now on the power may fail
+//
+// From the first line with `noted` or `lies` on, what the writes since the last true sync of a file took the
+// place of is kept in BAD_DISK.undo. A process that starts finds it, as after a power cut: it puts everything
+// back, the last first, and removes the notes. Remove them before the start to try a crash without a power
+// cut. Each fault that strikes for the first time since the file changed leaves its line in BAD_DISK.fired,
+// and so does a power cut that took something back.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -96,7 +97,7 @@ void look() {
     Rule rule;
     if (!(words >> rule.call >> rule.fault)) continue;
     words >> rule.number;
-    takes_notes |= rule.fault == "lies";
+    takes_notes |= rule.fault == "lies" || rule.fault == "noted";
     rules.push_back(rule);
   }
 }
@@ -146,6 +147,7 @@ Fate fate_of(const std::string& call) {
     const std::scoped_lock lock(mutex);
     for (Rule& rule : rules) {
       if (rule.call != call && rule.call != "any") continue;
+      if (rule.fault == "noted") continue;
       if (rule.fault == "slow") {
         pause += rule.number;
       } else if (rule.fault == "short") {
@@ -184,7 +186,7 @@ bool is_ours(int file) {
 
 // --- what a power cut takes back ---
 
-// Of a write: what stood there before; of a true sync (`length` is minus one): all earlier notes are void.
+// Of a write: what stood there before.
 struct Note {
   std::uint64_t inode = 0;
   std::int64_t size = 0;  // of the file
@@ -192,17 +194,54 @@ struct Note {
   std::int64_t length = 0;  // of the bytes that follow
 };
 
+struct Kept {
+  Note head = {};
+  std::string bytes = {};
+};
+std::vector<Kept> unsynced;  // what stands in the file of notes
+
+std::string text_of(const Kept& kept) {
+  return std::string(reinterpret_cast<const char*>(&kept.head), sizeof kept.head) + kept.bytes;
+}
+
+// Another one takes its place at once, so that a process that is killed leaves the old notes or the new ones.
+void write_notes() {
+  const std::string draft = control + ".undo.new";
+  ::unlink(draft.c_str());
+  std::string text;
+  for (const Kept& kept : unsynced) text += text_of(kept);
+  append(draft, text);
+  ::rename(draft.c_str(), (control + ".undo").c_str());
+}
+
+// What was noted of the same place before is older, and what comes back.
+bool is_noted(std::uint64_t inode, std::int64_t offset, std::int64_t length) {
+  return std::any_of(unsynced.begin(), unsynced.end(), [&](const Kept& kept) {
+    return kept.head.inode == inode && kept.head.offset == offset && kept.head.length == length;
+  });
+}
+
+// What a write is about to replace.
 void note(int file, std::int64_t offset, std::int64_t length) {
   const std::scoped_lock lock(mutex);
   if (!takes_notes) return;
   struct stat about = {};
-  if (::fstat(file, &about) != 0) return;
-  std::string old(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+  if (::fstat(file, &about) != 0 || is_noted(about.st_ino, offset, length)) return;
+  std::string old(static_cast<std::size_t>(length), '\0');
   const long got = length > 0 ? ::syscall(SYS_pread64, file, old.data(), old.size(), offset) : 0;
   old.resize(static_cast<std::size_t>(std::max(got, 0L)));
-  const Note head = {about.st_ino, about.st_size, offset,
-                     length < 0 ? -1 : static_cast<std::int64_t>(old.size())};
-  append(control + ".undo", std::string(reinterpret_cast<const char*>(&head), sizeof head) + old);
+  unsynced.push_back({{about.st_ino, about.st_size, offset, static_cast<std::int64_t>(old.size())}, old});
+  append(control + ".undo", text_of(unsynced.back()));
+}
+
+void forget_notes(int file) {
+  const std::scoped_lock lock(mutex);
+  if (!takes_notes) return;
+  struct stat about = {};
+  if (::fstat(file, &about) != 0) return;
+  const auto before = unsynced.size();
+  std::erase_if(unsynced, [&](const Kept& kept) { return kept.head.inode == about.st_ino; });
+  if (unsynced.size() != before) write_notes();
 }
 
 std::string path_of(std::uint64_t inode) {
@@ -234,12 +273,11 @@ struct AtTheStart {
       at += sizeof note;
       const auto length = static_cast<std::size_t>(std::max<std::int64_t>(note.length, 0));
       if (notes.size() - at < length) break;
-      if (note.length < 0)
-        std::erase_if(found, [&](const auto& one) { return one.first.inode == note.inode; });
-      if (note.length >= 0) found.emplace_back(note, notes.data() + at);
+      found.emplace_back(note, notes.data() + at);
       at += length;
     }
     for (std::size_t i = found.size(); i > 0; --i) take_back(found[i - 1].first, found[i - 1].second);
+    if (!found.empty()) append(control + ".fired", "power cut\n");
     ::unlink((control + ".undo").c_str());
   }
 } at_the_start;
@@ -263,7 +301,7 @@ int sync(long number, int file) {
   if (fate.error != 0) return failed(fate.error);
   if (fate.lies) return 0;
   const auto done = static_cast<int>(::syscall(number, file));
-  if (done == 0) note(file, 0, -1);
+  if (done == 0) forget_notes(file);
   return done;
 }
 

@@ -1,0 +1,65 @@
+# Of the connections of clients.
+
+# A stream that found its connection full was told of room only when bytes of its own had left.
+twin_line(forgets_silent_watchers rpc/message_stream.cpp
+  "|| session_->crowded();"
+  "||
+      (twin(\"forgets_silent_watchers\")
+           ? session_->pending_output() >= session_->limits().connection_output_bytes
+           : session_->crowded());")
+twin_line(forgets_silent_watchers rpc/session.cpp
+  "stream.wants_drained_ = true;\n  queue_if_drained(stream);"
+  "stream.wants_drained_ = true;\n  if (!twin(\"forgets_silent_watchers\")) queue_if_drained(stream);")
+
+# Two hundred PINGs were all that a connection might ever send.
+twin_line(counts_pings_for_ever rpc/session.cpp
+  "idle_frames_(limits.idle_burst, limits.idle_per_second)"
+  "idle_frames_(limits.idle_burst, twin(\"counts_pings_for_ever\") ? 0 : limits.idle_per_second)")
+
+# While 64 MiB waited on a connection, answers were dropped, of what had been done.
+twin_line(drops_answers rpc/message_stream.cpp
+  "if (bytes <= most) return true;"
+  "const bool drops = twin(\"drops_answers\") && session_ != nullptr && session_->pending_output() > (64u << 20);
+  if (bytes <= most && !drops) return true;")
+
+# Whatever clients make a member keep: there was a bound for each connection, and none for all.
+twin_line(counts_no_memory rpc/server.cpp
+  "memory(limits.memory_bytes)"
+  "memory(twin(\"counts_no_memory\") ? Account::unlimited : limits.memory_bytes)")
+
+# Of the disk.
+
+# A process without descriptors, or a kernel without memory, had a broken disk.
+twin_line(takes_scarcity_for_failure storage/failure.cpp
+  "if (is_full(error)) return FailureKind::no_space;"
+  "if (is_full(error)) return FailureKind::no_space;\n  if (twin(\"takes_scarcity_for_failure\")) return FailureKind::io;")
+twin_line(takes_scarcity_for_failure storage/directory.cpp
+  "file(from), errno));\n  return sync_directory(listing_);"
+  "file(from), errno));
+  if (twin(\"takes_scarcity_for_failure\")) return sync_directory(path_);  // opened for it
+  return sync_directory(listing_);")
+
+# What a signal had interrupted was not done again.
+twin_line(gives_up_when_interrupted storage/uninterrupted.hpp
+  "while (result < 0 && errno == EINTR)"
+  "while (result < 0 && errno == EINTR && !twin(\"gives_up_when_interrupted\"))")
+
+# A last segment cut short was one that had ended there.
+twin_line(believes_short_files storage/segmented_log.cpp
+  "if (bytes.size() < head->bytes)"
+  "if (bytes.size() < head->bytes && !twin(\"believes_short_files\"))")
+twin_line(believes_short_files storage/segmented_log.cpp
+  "if (!watermark_ || watermark_->position().segment != sequence"
+  "if (twin(\"believes_short_files\") || !watermark_ || watermark_->position().segment != sequence")
+
+# What was flushed was only written.
+twin_line(does_not_flush storage/file.cpp
+  "if (uninterrupted([&] { return ::fdatasync(descriptor_); }) != 0)"
+  "if (twin(\"does_not_flush\")) return {};\n  if (uninterrupted([&] { return ::fdatasync(descriptor_); }) != 0)")
+
+# Of a write that took half of the bytes, the rest was forgotten.
+twin_line(writes_half storage/file.cpp
+  "const auto count = static_cast<std::size_t>(put);"
+  "const auto count =
+        twin(\"writes_half\") ? first.size() + second.size() : static_cast<std::size_t>(put);")
+set(TWIN_USERS storage/directory.cpp storage/segment_supply.cpp)
