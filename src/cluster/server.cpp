@@ -125,6 +125,7 @@ class RaftServer final : public Server {
         .event =
             [this](const log::Spec::Event& event) { visit_in_place(event, [&](const auto& e) { tell(e); }); },
         .failed = [this](const storage::Failure& why) { fail(why.text); },
+        .waits = [this](const std::optional<storage::Failure>& why) { tell_of_disk(why); },
         .objection = [this](const Raft& node, NodeId from,
                             const Raft::Message& message) { return objection(node, from, message); }};
     if (!options.trace.empty()) ports.trace = trace_to(options.trace, members);
@@ -292,6 +293,10 @@ class RaftServer final : public Server {
     if (!book_.founded && stopped_at_ == 0)
       found();  // whoever knows that there is a leader may change the members
     if (events_.leading) events_.leading(leading.term);
+  }
+  void tell_of_disk(const std::optional<storage::Failure>& why) {
+    if (!why) return log_(live::LogLevel::info, "event=disk_goes_on");
+    log_(live::LogLevel::warning, "event=disk_waits why=" + live::in_quotes(why->text));
   }
   void fail(const std::string& why) {
     ended_ = true;

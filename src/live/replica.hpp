@@ -70,6 +70,9 @@ class Replica {
     std::function<void(NodeId to, ByteView message)> send;
     std::function<void(const Event&)> event;              // may give commands
     std::function<void(const storage::Failure&)> failed;  // the disk; nothing is sent after it
+    // The disk has no room, or something else is wanting: what is written waits. Without a failure: it goes
+    // on. May be left out.
+    std::function<void(const std::optional<storage::Failure>&)> waits = {};
     // What speaks against a message of a peer, in a sentence; empty: nothing. May be left out among those who
     // trust each other.
     std::function<std::string(const P& node, NodeId from, const Message&)> objection = {};
@@ -206,7 +209,19 @@ class Replica {
       });
     };
     return {.durable = [this, post](std::uint64_t number) { post([this, number] { durable(number); }); },
-            .failed = [this, post](const storage::Failure& why) { post([this, why] { fail(why); }); }};
+            .failed = [this, post](const storage::Failure& why) { post([this, why] { fail(why); }); },
+            .waits =
+                [this, post](const storage::Failure& why) {
+                  post([this, why] {
+                    if (ports_.waits) ports_.waits(why);
+                  });
+                },
+            .goes_on =
+                [this, post] {
+                  post([this] {
+                    if (ports_.waits) ports_.waits({});
+                  });
+                }};
   }
 
   void fire(const typename P::Timer& timer) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "faulty_disk.hpp"
@@ -81,7 +82,7 @@ class Servers : public testing::Test {
          .answered = [&one](std::uint64_t serial,
                             std::expected<NodeId, BookError> done) { one.answers.emplace(serial, done); },
          .expelled = [&one](const std::string& why) { one.expelled = why; }},
-        [](live::LogLevel, std::string_view) {});
+        [this](live::LogLevel, std::string_view line) { (said += line) += '\n'; });
     ASSERT_TRUE(opened) << opened.error();
     one.server = std::move(*opened);
   }
@@ -180,6 +181,7 @@ class Servers : public testing::Test {
   std::string folder;
   std::chrono::milliseconds patience{100};
   std::vector<live::Peer> places;
+  std::string said;  // by all
   std::map<std::uint32_t, One> all;
 };
 
@@ -474,6 +476,18 @@ TEST_F(Servers, DeposeALeaderWhoseDiskStandsStill) {
   });
   write("after");
   until([&] { return all.at(old).words == std::vector<std::string>{"before", "meanwhile", "after"}; });
+}
+
+TEST_F(Servers, SayThatADiskHasNoRoomAndThatItHasRoomAgain) {
+  open(1, {places[0]});
+  until([&] { return leader() && server(1).book().founded; });
+  write("before");
+  storage::faulty::fail(storage::faulty::Call::write, 1, 3, ENOSPC);
+  propose(1, "after");
+  until([&] { return said.find("event=disk_waits why=\"cannot write") != std::string::npos; });
+  EXPECT_EQ(said.find("event=disk_goes_on"), std::string::npos);
+  until([&] { return said.find("event=disk_goes_on") != std::string::npos; });
+  until([&] { return all.at(1).words.back() == "after"; });
 }
 
 // Whatever is sent to leader and follower, they go on.
