@@ -170,6 +170,7 @@ class Arena(Cluster):
             return None
 
     def serves(self, i):
+        """It says so; whether it can do anything is another question."""
         return self.post(i, "/v3/maintenance/status", {}) is not None
 
     def hear(self, i):

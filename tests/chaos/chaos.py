@@ -2,12 +2,15 @@
 """A Raft cluster of real processes under faults, judged by what its clients were told.
 
    chaos.py CONCLAVE CONTENDER LINK_PROXY CHAOS_LOAD CHAOS_KEEPERS BAD_DISK CLOCK_STEP
-            [--members N] [--seconds N] [--seed N] [--times N] [--only WORD]… [--prove] [--list]
+            [--members N] [--seconds N] [--seed N] [--times N] [--only WORD]… [--readers N] [--patience N]
+            [--prove] [--caught] [--list]
 
 While clients write, read, watch, keep leases, lead, listen and contend for a lock, members are killed, stopped, cut off,
 slowed down and replaced, their clocks leap, their disks fail, and strangers attack them, as the seed says. Then everything
 heals, and has to go on. docs/chaos.md says what befalls them and what is checked. --only: of the faults, those whose
-names have the word. --times: so many runs, with the seeds that follow. --prove: shows that a broken history is found out.
+names have the word. --times: so many runs, with the seeds that follow. --readers: at each member. --patience: so many
+seconds until everything has to go on. --prove: shows that a broken history is found out. --caught: turned round, for
+members that are broken on purpose: status 0 means that something was found.
 
 Exit status: 0 all promises were kept, 1 one was broken (what is left says where to look), 3 void: too little happened
 for that to mean anything.
@@ -20,7 +23,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from arena import NO_SPACE, Arena, Void, say  # noqa: E402
-from clients import Clients, check_keepers, check_reads, explained, judged  # noqa: E402
+from clients import READERS, Clients, check_keepers, check_reads, explained, judged  # noqa: E402
 from harness import Skipped, wait_until  # noqa: E402
 from strikes import FAULTS, MOST_NEWCOMERS, NEED_NEWCOMERS, cut_hearing, cut_off, cut_sending, schedule, torment  # noqa: E402
 
@@ -29,7 +32,13 @@ LEAST_RATE = 40  # acknowledged operations
 LEAST_READS = 40
 LEAST_FAULTS = 0.12
 LEAST_ENTRIES = 2  # into the lock
-PROGRESS = 15.0  # seconds after which everything must go on, once everything is whole
+
+
+def flag(name, otherwise):
+    return int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else otherwise
+
+
+PROGRESS = flag("--patience", 15)  # seconds after which everything must go on, once everything is whole
 
 
 # ---- one run
@@ -78,7 +87,7 @@ def run(size, seconds, seed, faults):
     replaced = sum(fault.act in NEED_NEWCOMERS for _, chosen, _ in plan for fault, _ in chosen)
     with Arena(size, min(replaced, MOST_NEWCOMERS)) as arena:
         say(f"logs and history in {arena.folder}")
-        clients = Clients(arena, seed)
+        clients = Clients(arena, seed, readers=flag("--readers", READERS))
         try:
             done = torment(arena, plan)
             arena.heal()
@@ -160,10 +169,6 @@ def prove(seed):
     return "both were found out"
 
 
-def flag(name, otherwise):
-    return int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else otherwise
-
-
 def main():
     words = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "--only"]
     faults = [fault for fault in FAULTS if not words or any(word in fault.name for word in words)]
@@ -185,6 +190,9 @@ def main():
         except Exception as error:  # the other runs are still worth it
             say(f"FAILED: {type(error).__name__}: {error}")
             status = 1
+    if "--caught" in sys.argv:
+        print("found out" if status == 1 else "not found out")
+        return {1: 0, 0: 1}.get(status, status)
     return status
 
 

@@ -684,7 +684,7 @@ def attack_only(name, port):
     scene = Scene(OthersMembers(port))
     try:
         return ATTACKS[name][0](scene)
-    except (Closed, TimeoutError, OSError) as error:
+    except (AssertionError, Closed, TimeoutError, OSError) as error:
         if not scene.connections:
             raise Void(f"never connected: {error}") from error
         return f"ended by {type(error).__name__}: {error}"

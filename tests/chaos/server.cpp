@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "chaos/members.hpp"
 #include "core/ensure.hpp"
@@ -105,11 +106,12 @@ int serve(const Flags& flags) {
   };
   auto machine = etcd::Machine::open(loop, options_of(flags), ended, log_line);
   if (!machine) return (std::cerr << "conclave: " << machine.error() << std::endl, 2);
+  std::optional<etcd::Front> front;  // the server is gone before it
   rpc::Server server(loop);
   const std::string client = value_of(flags, "--client");
   if (const auto port = server.listen(client, {}); !port)
     return (std::cerr << "conclave: " << port.error() << std::endl, 2);
-  etcd::Front front(server, **machine, {.client_urls = {"http://" + client}}, log_line);
+  front.emplace(server, **machine, etcd::FrontOptions{.client_urls = {"http://" + client}}, log_line);
   boost::asio::signal_set signals(loop, SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) server.shutdown(1s, [&] { loop.stop(); });

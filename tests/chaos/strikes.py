@@ -181,16 +181,23 @@ def no_descriptors(arena, victims):
     return undo
 
 
-def bad_disk(*rules, evidence):
-    """While it lasts, the disk is as the rules say."""
+def bad_disk(*rules, evidence, reread=False):
+    """While it lasts, the disk is as the rules say; `reread`: then the process begins again, with what it wrote. A
+    snapshot for which there is no room is a reason to end."""
     def act(arena, victims):
         before = {i: len(arena.disk_fired(i)) for i in victims}
         for i in victims:
+            arena.expected[i] = "/snapshot-"
             arena.set_disk(i, *rules)
 
         def undo():
             for i in victims:
                 arena.set_disk(i)
+            arena.revive()
+            for i in victims:
+                del arena.expected[i]
+            if reread:
+                kill(arena, victims)()
             struck = {i: set(arena.disk_fired(i)[before[i]:]) & set(evidence) for i in victims}
             return f"{struck}" if all(len(one) == len(evidence) for one in struck.values()) else NOT_MET
         return undo
@@ -485,8 +492,8 @@ FAULTS = [
     Fault("frozen images everywhere", frozen_image, "all", 1.0, alone=True),
     Fault("no descriptors are left", no_descriptors, "anyone", 3.0, alone=True),
     Fault("no memory for the disk", bad_disk("write enomem", evidence=["write enomem"]), "anyone", 2.5, alone=True),
-    Fault("calls are interrupted and short", bad_disk("any eintr", "any short", evidence=["any eintr", "any short"]),
-          "anyone", 3.0, alone=True),
+    Fault("calls are interrupted", bad_disk("any eintr", evidence=["any eintr"]), "anyone", 2.0, alone=True),
+    Fault("calls do half", bad_disk("any short", evidence=["any short"], reread=True), "anyone", 2.0, alone=True),
     Fault("a disk is full", fill_disk, "small disk", 8.0),
     Fault("a disk is slow", bad_disk("sync slow 60", "write slow 10", evidence=["sync slow"]), "anyone", 4.0, alone=True),
     Fault("the leader's disk is stuck", bad_disk("sync stuck", "write stuck", evidence=["write stuck"]), "leader", 4.0, 2.0,
