@@ -73,7 +73,9 @@ chaos: build
 	@$(QUIET) "Building the clients" cmake --build build/release --target contender link_proxy chaos_load chaos_keepers chaos_server bad_disk clock_step -j $(JOBS)
 	@$(CHAOS) --members 3 --seconds 240 $(if $(SEED),--seed $(SEED))
 	@$(CHAOS) --members 5 --seconds 240 $(if $(SEED),--seed $(SEED))
+	@tests/chaos/restarts.py build/release/conclave build/release/tests/libclock_step.so --restarts 1000 $(if $(SEED),--seed $(SEED))
 	@$(CHAOS) --prove $(if $(SEED),--seed $(SEED))
+	@tests/chaos/prove.py build/release/chaos_server $(wordlist 3,8,$(CHAOS))
 
 fuzz:
 	@scripts/deps.sh fuzz

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Clients that are hostile, huge, or merely patient, one kind at a time, beside an innocent one that puts every 10 ms.
 
-   hostile.py CONCLAVE [--attack WORD]… [--short] [--seconds N] [--caught] [--list] [--port N]
+   hostile.py CONCLAVE [--attack WORD]… [--but NAME]… [--short] [--seconds N] [--caught] [--list] [--port N]
 
 Of every attack is asked: that the member goes on living and leading in the same term, that the innocent client is
 answered, and in time, that memory stays below what there was and 512 MiB, that afterwards a newcomer is served; and what
@@ -749,14 +749,22 @@ def verdict(members, before, memory, most, seen):
 
 
 def wanted():
-    words = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "--attack"]
-    return [name for name in ATTACKS if not words or name in words
-            or any(word in name and word not in ATTACKS for word in words)]
+    words, but = said("--attack"), said("--but")
+    unknown = [word for word in words + but if not any(word in name for name in ATTACKS)]
+    assert not unknown, f"there is no attack {unknown}"
+    return [name for name in ATTACKS if name not in but and (
+        not words or name in words or any(word in name and word not in ATTACKS for word in words))]
+
+
+def said(name):
+    """Every `NAME WORD` and `NAME=WORD`."""
+    return [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == name] + \
+        [word.removeprefix(f"{name}=") for word in sys.argv if word.startswith(f"{name}=")]
 
 
 def main():
     if "--list" in sys.argv:
-        print("\n".join(ATTACKS))
+        print("\n".join(wanted()))
         return 0
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -27,6 +27,37 @@ twin_line(counts_no_memory rpc/server.cpp
   "memory(limits.memory_bytes)"
   "memory(twin(\"counts_no_memory\") ? Account::unlimited : limits.memory_bytes)")
 
+# Of clocks.
+
+# Commands were numbered by the wall clock, whatever the log had already.
+twin_line(numbers_by_the_clock cluster/server.cpp
+  "numbers_ = Numbers(*start);"
+  "numbers_ = Numbers(*start);
+  const auto clock = std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1);
+  if (twin(\"numbers_by_the_clock\")) numbers_ = Numbers(static_cast<std::uint64_t>(clock) >> 10, 10);
+  if (twin(\"takes_numbers_for_names\")) numbers_ = Numbers(static_cast<std::uint64_t>(clock) >> 20, 20);")
+twin_line(numbers_by_the_clock cluster/numbers.cpp
+  "if (open_.empty() || open_.front().serial != entry.serial) return Whose::nobodys;"
+  "if (twin(\"takes_numbers_for_names\")) return Whose::ours;
+  if (open_.empty() || open_.front().serial != entry.serial)
+    return twin(\"numbers_by_the_clock\") ? Whose::earlier : Whose::nobodys;")
+
+# What a leader tells of the time was measured by the wall clock.
+twin_line(counts_by_the_wall_clock etcd/machine.cpp
+  "std::chrono::duration_cast<std::chrono::milliseconds>(now - ticked_);"
+  "std::chrono::duration_cast<std::chrono::milliseconds>(
+        now - ticked_ + (twin(\"counts_by_the_wall_clock\") ? leap() : std::chrono::nanoseconds(0)));")
+twin_line(counts_by_the_wall_clock etcd/machine.cpp
+  "void Machine::look_at_clock() {"
+  "static std::chrono::nanoseconds leap() {
+  static std::chrono::nanoseconds before = {};
+  const auto off =
+      std::chrono::system_clock::now().time_since_epoch() - std::chrono::steady_clock::now().time_since_epoch();
+  return off - std::exchange(before, off);
+}
+
+void Machine::look_at_clock() {")
+
 # Of the disk.
 
 # A process without descriptors, or a kernel without memory, had a broken disk.
