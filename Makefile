@@ -13,7 +13,7 @@ help:
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, 100,000 of Raft, and more"
 	@echo "make chaos    Raft clusters of real processes under faults, judged by what their clients were told (minutes)"
-	@echo "make fuzz     the decoders under libFuzzer, two minutes each (installs clang-19)"
+	@echo "make fuzz     what comes from outside under libFuzzer, two minutes each; RUNS_EACH=100000000 for as long as that takes"
 	@echo "make bench    simulator, elections, locks, links and the checker against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
 
