@@ -32,6 +32,7 @@ LEAST_RATE = 40  # acknowledged operations
 LEAST_READS = 40
 LEAST_FAULTS = 0.12
 LEAST_ENTRIES = 2  # into the lock
+LEAST_HELD = 0.2  # times that a lock without a lease was had
 
 
 def flag(name, otherwise):
@@ -74,7 +75,8 @@ def enough_happened(summary, kept, plan, done, entries, seconds):
     for what, count, least in (("operations acknowledged", summary["acknowledged"], LEAST_RATE),
                                ("reads answered", kept["reads"], LEAST_READS),
                                ("faults", sum(done.values()), LEAST_FAULTS),
-                               ("entries into the lock", entries, LEAST_ENTRIES)):
+                               ("entries into the lock", entries, LEAST_ENTRIES),
+                               ("entries without a lease", kept["held"], LEAST_HELD)):
         if count < least * seconds:
             few.append(f"{count} {what}; {least * seconds:.0f} is the least")
     if few:
@@ -114,6 +116,7 @@ def run(size, seconds, seed, faults):
                 f"{summary['watches']} watches, {kept['reads']} reads, {slow} of them slow and none stuck, "
                 f"{kept['renewals']} renewals, {kept['leases_lost']} leases lost in time, {kept['proclaimed']} proclamations, "
                 f"{clients.leases.ended} leases ended that nobody kept, "
+                f"a lock without a lease was had {kept['held']} times and lost {kept['locks_lost']} times, "
                 f"longest time without a write {summary['longest_gap_ms']} ms, {entries} entries with growing fences, "
                 f"{disk} words of full disks, all well {took:.1f} s after healing")
 

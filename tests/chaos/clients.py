@@ -19,7 +19,7 @@ LEASE_GRACE = 20.0  # seconds within which a lease has ended, once everything is
 
 class Clients:
     """The load, those who want a lock, readers that stay with their member, keepers of leases, a leader who speaks and
-    those who listen, and leases that nobody keeps."""
+    those who listen, holders of a lock without a lease, and leases that nobody keeps."""
 
     def __init__(self, arena, seed, *flags, readers=READERS):
         self.arena, self.history = arena, f"{arena.folder}/history.jsonl"

@@ -1,15 +1,16 @@
 // Clients that expect to be served while leaders die: readers that stay with one member, keepers of leases,
-// and an election with one who speaks and others who listen.
+// an election with one who speaks and others who listen, and holders of a lock without a lease.
 //
 //   chaos_keepers ENDPOINTS FILE READERS
 //
 // READERS at each member ask for linearizable reads, and wait for ten seconds. Every line on the standard
 // input is answered with the number of reads answered; `use ENDPOINTS` says where the members are from now
-// on. When the input ends, the one who speaks says a last word, which all listeners must hear. Then slow
-// reads are written, a line of JSON each with the member, when it began and ended (the clock of
-// CLOCK_MONOTONIC, in seconds) and whether it was answered; and a line of JSON on the output says what was
-// done, and what was wrong.
+// on. When the input ends, the one who speaks says a last word, which all listeners must hear, and all
+// holders enter once more. Then slow reads are written, a line of JSON each with the member, when it began
+// and ended (the clock of CLOCK_MONOTONIC, in seconds) and whether it was answered; and a line of JSON on the
+// output says what was done, and what was wrong.
 #include <proto/election.pb.h>
+#include <proto/lock.pb.h>
 #include <proto/rpc.pb.h>
 #include <signal.h>
 
@@ -39,7 +40,9 @@ constexpr auto pause = 20ms;
 constexpr std::int64_t ttl = 5;
 constexpr std::size_t keepers = 4;
 constexpr std::size_t listeners = 2;
-constexpr auto last_words = 30s;
+constexpr std::size_t holders = 3;
+constexpr auto queueing_patience = 25s;  // what a member held that died is kept for 15
+constexpr auto last_words = 60s;
 
 double seconds(Clock::time_point at) { return std::chrono::duration<double>(at.time_since_epoch()).count(); }
 
@@ -52,6 +55,8 @@ struct Record {
   std::uint64_t leases_lost = 0;  // in time: nobody answered for so long
   std::uint64_t proclaimed = 0;
   std::uint64_t heard = 0;
+  std::uint64_t locks_lost = 0;                    // those without a lease, with their connection or member
+  std::map<std::int64_t, std::int64_t> held = {};  // from this revision to that, by one
   std::string wrong = {};
 
   void complain(const std::string& what) {
@@ -353,6 +358,86 @@ class Listener {
   bool stopped_ = false;
 };
 
+// Takes a lock without a lease, sees that it has it, and gives it back. It is its own for as long as its
+// connection lasts, or until its member has been dead for a while; so whoever gets no answer ends the
+// connection, and with it what may have been granted.
+class Holder {
+ public:
+  Holder(boost::asio::io_context& loop, Record& record, const std::vector<std::string>& endpoints,
+         std::size_t first)
+      : record_(record), timer_(loop), members_(loop, endpoints, first) {}
+  void start() { rest(&Holder::enter); }
+  void learn(const std::vector<std::string>& endpoints) { members_.learn(endpoints); }
+  std::uint64_t entered() const { return entered_; }
+
+ private:
+  void rest(void (Holder::*then)()) {
+    timer_.expires_after(30ms);
+    timer_.async_wait([this, then](const boost::system::error_code& error) {
+      if (!error) (this->*then)();
+    });
+  }
+  void leave() {
+    ++record_.locks_lost;
+    members_.reconnect();
+    members_.next();
+    enter();
+  }
+  void enter() {
+    v3lockpb::LockRequest request;
+    request.set_name("chaos-bare");
+    rpc::call<v3lockpb::LockResponse>(members_.here(), "/v3lockpb.Lock/Lock", request,
+                                      {.timeout = queueing_patience},
+                                      [this](std::expected<v3lockpb::LockResponse, rpc::Failure> answer) {
+                                        if (!answer) return rest(&Holder::leave);
+                                        key_ = answer->key();
+                                        since_ = 0;
+                                        rest(&Holder::look);
+                                      });
+  }
+  // It had the lock at the revision of the one read, and has it at that of the next: nobody else may have had
+  // it between.
+  void look() {
+    pb::RangeRequest request;
+    request.set_key(key_);
+    rpc::call<pb::RangeResponse>(members_.here(), "/etcdserverpb.KV/Range", request, {.timeout = patience},
+                                 [this](std::expected<pb::RangeResponse, rpc::Failure> answer) {
+                                   if (!answer || answer->kvs().empty()) return rest(&Holder::leave);
+                                   if (since_ > 0) {
+                                     note(answer->header().revision());
+                                     return unlock();
+                                   }
+                                   since_ = answer->header().revision();
+                                   rest(&Holder::look);
+                                 });
+  }
+  void note(std::int64_t until) {
+    ++entered_;
+    const auto after = record_.held.upper_bound(since_);
+    const bool during = after != record_.held.begin() && std::prev(after)->second >= since_;
+    if (during || (after != record_.held.end() && after->first <= until))
+      record_.complain("one of two who held a lock without a lease at the same time, at revision " +
+                       std::to_string(since_));
+    record_.held.emplace(since_, until);
+  }
+  void unlock() {
+    v3lockpb::UnlockRequest request;
+    request.set_key(key_);
+    rpc::call<v3lockpb::UnlockResponse>(members_.here(), "/v3lockpb.Lock/Unlock", request,
+                                        {.timeout = patience},
+                                        [this](std::expected<v3lockpb::UnlockResponse, rpc::Failure> answer) {
+                                          rest(answer ? &Holder::enter : &Holder::leave);
+                                        });
+  }
+
+  Record& record_;
+  boost::asio::steady_timer timer_;
+  Members members_;
+  std::string key_;
+  std::int64_t since_ = 0;
+  std::uint64_t entered_ = 0;
+};
+
 class Keepers {
  public:
   Keepers(std::vector<std::string> endpoints, std::string file, std::size_t readers)
@@ -366,6 +451,8 @@ class Keepers {
       keepers_.push_back(std::make_unique<Keeper>(loop_, record_, endpoints_, i));
     for (std::size_t i = 0; i < listeners; ++i)
       listeners_.push_back(std::make_unique<Listener>(loop_, record_, endpoints_, i));
+    for (std::size_t i = 0; i < holders; ++i)
+      holders_.push_back(std::make_unique<Holder>(loop_, record_, endpoints_, i));
   }
 
   // Calls that are under way at the end are left behind, with all that they point to.
@@ -373,6 +460,7 @@ class Keepers {
     read_at(endpoints_);
     for (auto& keeper : keepers_) keeper->start();
     for (auto& listener : listeners_) listener->start();
+    for (auto& holder : holders_) holder->start();
     speaker_.start();
     listen();
     loop_.run();
@@ -411,26 +499,33 @@ class Keepers {
     read_at(endpoints);
     for (auto& keeper : keepers_) keeper->learn(endpoints);
     for (auto& listener : listeners_) listener->learn(endpoints);
+    for (auto& holder : holders_) holder->learn(endpoints);
     speaker_.learn(endpoints);
   }
   void finish() {
     speaker_.say_the_last();
     give_up_ = Clock::now() + last_words;
-    wait_for_listeners();
+    for (const auto& holder : holders_) entered_.push_back(holder->entered());
+    wait_for_all();
   }
-  void wait_for_listeners() {
-    const bool all = speaker_.has_said_it() && std::ranges::all_of(listeners_, [this](const auto& listener) {
-                       return listener->word() >= speaker_.word();
-                     });
-    if (all) return write();
+  std::string missing() const {
+    if (!speaker_.has_said_it()) return "never allowed to proclaim";
+    for (const auto& listener : listeners_)
+      if (listener->word() < speaker_.word()) return "not told of the last proclamation";
+    for (std::size_t i = 0; i < holders; ++i)
+      if (holders_[i]->entered() == entered_[i]) return "never given a lock without a lease any more";
+    return {};
+  }
+  void wait_for_all() {
+    const std::string missing = this->missing();
+    if (missing.empty()) return write();
     if (Clock::now() > give_up_) {
-      record_.complain(speaker_.has_said_it() ? "not told of the last proclamation"
-                                              : "never allowed to proclaim");
+      record_.complain(missing);
       return write();
     }
     timer_.expires_after(20ms);
     timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) wait_for_listeners();
+      if (!error) wait_for_all();
     });
   }
   void write() {
@@ -444,6 +539,8 @@ class Keepers {
                                             {"leases_lost", record_.leases_lost},
                                             {"proclaimed", record_.proclaimed},
                                             {"heard", record_.heard},
+                                            {"held", record_.held.size()},
+                                            {"locks_lost", record_.locks_lost},
                                             {"wrong", record_.wrong},
                                             {"written", !file.fail()}};
     std::cout << summary.dump() << std::endl;
@@ -462,6 +559,8 @@ class Keepers {
   std::map<std::string, std::vector<std::unique_ptr<Reader>>> readers_;
   std::vector<std::unique_ptr<Keeper>> keepers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Holder>> holders_;
+  std::vector<std::uint64_t> entered_;  // by holders, before the end
   Clock::time_point give_up_ = {};
 };
 

@@ -27,6 +27,8 @@ class Members {
   }
   rpc::Channel& here() { return *members_[at_].channel; }
   const std::string& endpoint() const { return members_[at_].endpoint; }
+  // Another connection, to whom this client is with: what lived as long as the former one has ended.
+  void reconnect() { members_[at_].channel = open(members_[at_].endpoint); }
   void next() {
     do at_ = (at_ + 1) % members_.size();
     while (members_[at_].gone);
@@ -38,12 +40,13 @@ class Members {
     std::unique_ptr<rpc::Channel> channel;
     bool gone = false;
   };
-  void add(const std::string& endpoint) {
+  void add(const std::string& endpoint) { members_.push_back({endpoint, open(endpoint)}); }
+  std::unique_ptr<rpc::Channel> open(const std::string& endpoint) {
     using namespace std::chrono_literals;
     auto channel =
         rpc::Channel::open(loop_, {.endpoints = {endpoint}, .connect_timeout = 500ms, .longest_wait = 200ms});
     if (!channel) std::exit((std::cerr << channel.error() << '\n', 2));
-    members_.push_back({endpoint, std::move(*channel)});
+    return std::move(*channel);
   }
 
   boost::asio::io_context& loop_;

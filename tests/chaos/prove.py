@@ -48,6 +48,7 @@ TWINS = {
     "drops_answers": attack("small calls beside a wide range"),
     "takes_scarcity_for_failure": attack("more connections than descriptors"),
     "counts_no_memory": attack("half-sent messages"),
+    "asks_only_once": fault("leader is killed", "--readers", "15", seconds=8),
     "gives_up_when_interrupted": fault("calls are interrupted"),
     "writes_half": fault("calls do half"),
     "believes_short_files": fault("tails of files are gone"),

@@ -3,18 +3,17 @@ somebody felt it. Which come when is a function of a seed."""
 import dataclasses
 import os
 import random
-import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 from typing import Callable
 
+import http2
 from arena import EXPELLED, LOST, NO_SPACE, say, wait_until
 from harness import CONCLAVE
+from http2 import Connection, put
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MOST_NEWCOMERS = 12  # in one run: every two members ever have routes between them
@@ -42,6 +41,23 @@ def stop(arena, victims):
     for i in victims:
         arena.processes[i].send_signal(signal.SIGSTOP)
     return lambda: [arena.processes[i].send_signal(signal.SIGCONT) for i in victims] and None
+
+
+def suspend(arena, victims):
+    """As a machine that sleeps: its processes stop, and so does the monotonic clock, while the wall clock goes on."""
+    stopped = time.monotonic()
+    stop(arena, victims)
+
+    def undo():
+        asleep = f"0 asleep {round(time.monotonic() - stopped)}"
+        for i in victims:
+            arena.set_clock(i, asleep)
+            arena.processes[i].send_signal(signal.SIGCONT)
+        wait_until(lambda: all(asleep in arena.clock_fired(i) or arena.processes[i].poll() is not None for i in victims), 10,
+                   "a member looking at its clock")
+        seen = [i for i in victims if asleep in arena.clock_fired(i)]
+        return f"{asleep} s, seen by {seen}" if seen else NOT_MET
+    return undo
 
 
 # ---- networks
@@ -369,8 +385,8 @@ def content(path):
         return file.read()
 
 
-# What a file is for, and whether a start with less of it must be refused.
-PROMISES = ("log-", "snapshot-", "DURABLE", "VERSION")
+# A start with less of these must be refused, but of a snapshot that has a newer one beside it.
+PROMISES = ("log-", "snapshot-", "DURABLE", "STARTS", "VERSION")
 
 
 def damage(path, zeroed, draw):
@@ -387,12 +403,26 @@ def damage(path, zeroed, draw):
     return whole
 
 
+def write_until_saved(arena, i):
+    """Until there is a snapshot, which comes after so many entries."""
+    connection = Connection(arena.client_ports[i], patience=15)
+    end = time.monotonic() + 60
+    while not any(name.startswith("snapshot-") and "." not in name for name in os.listdir(arena.data(i))):
+        assert time.monotonic() < end, f"member {i} writes no snapshot"
+        asked = [connection.ask(http2.PUT, put("tails", "x")) for _ in range(500)]
+        for number in asked:
+            connection.answer(number, 15)
+    connection.close()
+
+
 def damaged_tails(arena, victims, draw=None):
     """Every file of a member that does not run, one after the other: cut, and full of zeros from there on."""
     i, dice = victims[0], random.Random(arena.next_id if draw is None else draw)
+    write_until_saved(arena, i)
     arena.kill(i)
     arena.hear(i)
     refused, harmless = [], []
+    older = sorted(name for name in os.listdir(arena.data(i)) if name.startswith("snapshot-") and "." not in name)[:-1]
     for name in sorted(os.listdir(arena.data(i))):
         for zeroed in (False, True):
             path = f"{arena.data(i)}/{name}"
@@ -402,7 +432,7 @@ def damaged_tails(arena, victims, draw=None):
             arena.start(i)
             wait_until(lambda: arena.processes[i].poll() is not None or arena.serves(i), 15, f"a start of member {i}")
             if arena.processes[i].poll() is None:
-                assert not name.startswith(PROMISES) or name.endswith((".draft", ".partial")), \
+                assert not name.startswith(PROMISES) or name.endswith((".draft", ".partial")) or name in older, \
                     f"member {i} starts without the end of {name}, {'zeroed' if zeroed else 'cut'} from byte {kept_of(path)} on"
                 harmless.append(name)
                 arena.kill(i)
@@ -470,6 +500,8 @@ FAULTS = [
     Fault("the leader sleeps", stop, "leader", 9.0, 7.0, alone=True, readers="victims"),
     Fault("a follower sleeps", stop, "follower", 9.0, 7.0, readers="victims"),
     Fault("all sleep", stop, "all", 6.0, 3.0),
+    Fault("the leader's machine is suspended", suspend, "leader", 8.0, 5.0, alone=True, readers="victims"),
+    Fault("all machines are suspended", suspend, "all", 8.0, 5.0, alone=True),
     Fault("the leader is cut off", cut_off, "leader", 4.0, readers="victims"),
     Fault("a follower is cut off", cut_off, "follower", 3.0, readers="victims"),
     Fault("a minority with the leader is cut off", cut_off, "minority", 4.0),

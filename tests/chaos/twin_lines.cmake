@@ -58,6 +58,17 @@ twin_line(counts_by_the_wall_clock etcd/machine.cpp
 
 void Machine::look_at_clock() {")
 
+# Of reads.
+
+# A question that was under way when the leader died was asked of nobody else.
+twin_line(asks_only_once protocols/raft/raft.hpp
+  "role = Follower{leader};\n    submit(out);"
+  "role = Follower{leader};\n    submit(out);\n    if (twin(\"asks_only_once\")) return;")
+twin_line(asks_only_once protocols/raft/raft.hpp
+  "if (!wanted.empty() && wanted.front().serial == retried) submit(out);"
+  "if (!wanted.empty() && wanted.front().serial == retried) submit(out);
+    if (twin(\"asks_only_once\")) return wait_for_answers(out);")
+
 # Of the disk.
 
 # A process without descriptors, or a kernel without memory, had a broken disk.

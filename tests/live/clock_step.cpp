@@ -3,8 +3,9 @@
 //
 //   SECONDS                 the clock is off by so many
 //   @SECONDS [SEED]         the process began at this time of the epoch, whenever that was: a frozen image.
-//   With
-//                           a seed, its random numbers are the same at every start, too
+//                           With a seed, its random numbers are the same at every start, too
+//   SECONDS asleep SECONDS  it is off by so many, and the monotonic clock stood still for so long, as it does
+//                           while a machine is suspended: written while the process is stopped
 //
 // and may change at any time. What a process saw for the first time it adds to CLOCK_STEP.fired.
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +30,7 @@ struct Said {
   long seconds = 0;
   bool frozen = false;
   std::uint64_t seed = 0;
+  long asleep = 0;
 };
 
 std::mutex mutex;
@@ -35,6 +38,7 @@ Said said;
 timespec read_at = {};
 ino_t read_inode = 0;
 std::uint64_t drawn = 0;
+std::atomic<long> asleep = 0;  // seconds
 
 timespec look_at(clockid_t clock) {
   timespec now = {};
@@ -78,6 +82,8 @@ Said look() {
   said.frozen = text[0] == '@';
   if (std::sscanf(text + (said.frozen ? 1 : 0), "%ld %llu", &said.seconds, &seed) < 1) said = {};
   said.seed = seed;
+  if (const char* const word = std::strstr(text, "asleep ")) said.asleep = std::atol(word + 7);
+  asleep = said.asleep;
   if (std::strchr(text, '\n') == nullptr) std::strcat(text, "\n");
   note(text);
   return said;
@@ -101,6 +107,19 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
+// Asked many times in a turn of a loop: the file is looked at again once some time has passed, and so by
+// every process that was stopped.
+void wake_up(timespec& now) {
+  constexpr std::int64_t every = 20'000'000;
+  static std::atomic<std::int64_t> looked = 0;
+  const std::int64_t at = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  if (at - looked.load(std::memory_order_relaxed) > every) {
+    looked = at;
+    look();
+  }
+  now.tv_sec -= asleep.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 // The program must not see that these stand before those of the libraries.
@@ -109,6 +128,7 @@ extern "C" {
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
   static const auto real = next<int (*)(clockid_t, timespec*)>("clock_gettime");
   const int result = real(clock, now);
+  if (result == 0 && clock == CLOCK_MONOTONIC) wake_up(*now);
   if (result != 0 || clock != CLOCK_REALTIME) return result;
   const Said what = look();
   if (!what.frozen) {
