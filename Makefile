@@ -12,7 +12,7 @@ help:
 	@echo "make asan     every test but the twins under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan     the tests with threads under ThreadSanitizer"
 	@echo "make soak     10,000 seeds per algorithm with all faults that it allows, 100,000 of Raft, and more"
-	@echo "make chaos    Raft clusters of real processes under faults, judged by what their clients were told (minutes)"
+	@echo "make chaos    Raft clusters of real processes under faults and attacks, judged by what their clients were told"
 	@echo "make fuzz     what comes from outside under libFuzzer, two minutes each; RUNS_EACH=100000000 for as long as that takes"
 	@echo "make bench    simulator, elections, locks, links and the checker against peers and limits, in one run"
 	@echo "make format   clang-format over the sources"
@@ -74,6 +74,7 @@ chaos: build
 	@$(CHAOS) --members 3 --seconds 240 $(if $(SEED),--seed $(SEED))
 	@$(CHAOS) --members 5 --seconds 240 $(if $(SEED),--seed $(SEED))
 	@tests/chaos/restarts.py build/release/conclave build/release/tests/libclock_step.so --restarts 1000 $(if $(SEED),--seed $(SEED))
+	@tests/chaos/hostile.py build/release/conclave
 	@$(CHAOS) --prove $(if $(SEED),--seed $(SEED))
 	@tests/chaos/prove.py build/release/chaos_server $(wordlist 3,8,$(CHAOS))
 

@@ -4,10 +4,11 @@
    hostile.py CONCLAVE [--attack WORD]… [--but NAME]… [--short] [--seconds N] [--caught] [--list] [--port N]
 
 Of every attack is asked: that the member goes on living and leading in the same term, that the innocent client is
-answered, and in time, that memory stays below what there was and 512 MiB, that afterwards a newcomer is served; and what
-the attack itself asks for. docs/chaos.md has them all. --short: for busy machines, less of everything, and times are
-judged generously. --seconds: how long floods last. --caught: turned round, for servers that are broken on purpose:
-status 0 means that something was found. --port: the attacks and nothing else, at a member that others look after.
+answered, and in time, that memory stays below what there was and 512 MiB, that afterwards a newcomer is served; and
+what the attack itself asks for. docs/chaos.md has them all. --short: for busy machines, less of everything, times are
+judged generously, and what fails once is tried again. --seconds: how long floods last. --caught: turned round, for
+servers that are broken on purpose: status 0 means that something was found. --port: the attacks and nothing else, at a
+member that others look after.
 
 Exit status: 0 all held, 1 one did not, 3 void: an attack did not come to pass.
 """
@@ -720,6 +721,17 @@ def judge(name):
         return f"{did} [{figures}]"
 
 
+def judged(name):
+    """A machine that is busy may hold a member up for long enough that it elects itself anew: what counts is what comes
+    again."""
+    try:
+        return judge(name)
+    except AssertionError as error:
+        if not SHORT or "--caught" in sys.argv:
+            raise
+        return f"{judge(name)}, at the second try; at the first: {error}"
+
+
 def verdict(members, before, memory, most, seen):
     wrong = []
     for i in members.everyone:
@@ -773,7 +785,7 @@ def main():
         for name in wanted():
             began = time.monotonic()
             try:
-                word, text = "ok", attack_only(name, int(flag("--port", 0))) if "--port" in sys.argv else judge(name)
+                word, text = "ok", attack_only(name, int(flag("--port", 0))) if "--port" in sys.argv else judged(name)
             except Void as why:
                 word, text = "VOID", why
                 void += 1
