@@ -143,7 +143,7 @@ class Decoder {
     bool present = false;
     number(present);
     value.reset();
-    if (present && !failed()) walk(*this, value.emplace());
+    if (present && !failed()) walk(*this, value.emplace(typename T::value_type{}));
   }
   template <class T>
   void variant(T& value) {
@@ -191,7 +191,7 @@ class Decoder {
   template <std::size_t I, class T>
   void alternative(T& value, std::uint64_t index) {
     if constexpr (I < std::variant_size_v<T>) {
-      if (index == I) return walk(*this, value.template emplace<I>());
+      if (index == I) return walk(*this, value.template emplace<I>(std::variant_alternative_t<I, T>{}));
       alternative<I + 1>(value, index);
     }
   }
