@@ -527,6 +527,7 @@ FAULTS = [
     Fault("calls are interrupted", bad_disk("any eintr", evidence=["any eintr"]), "anyone", 2.0, alone=True),
     Fault("calls do half", bad_disk("any short", evidence=["any short"], reread=True), "anyone", 2.0, alone=True),
     Fault("a disk is full", fill_disk, "small disk", 8.0),
+    Fault("a disk says that it is full", bad_disk("write enospc", evidence=["write enospc"]), "anyone", 2.5, alone=True),
     Fault("a disk is slow", bad_disk("sync slow 60", "write slow 10", evidence=["sync slow"]), "anyone", 4.0, alone=True),
     Fault("the leader's disk is stuck", bad_disk("sync stuck", "write stuck", evidence=["write stuck"]), "leader", 4.0, 2.0,
           alone=True),
@@ -537,7 +538,7 @@ FAULTS = [
     Fault("tails of files are gone", damaged_tails, "follower", 0.5, alone=True),
     *[Fault(f"hostile: {attack}", besiege(attack), "anyone", 3.0) for attack in (
         "rapid reset", "unknown frames", "deep JSON", "slow requests", "half-sent messages", "refused streams, nothing read",
-        "waiters that leave", "a huge client")],
+        "waiters that leave", "a huge client", "thousands of watch streams", "pings of an idle client")],
 ]
 NEED_NEWCOMERS = (replace, replace_dead, lie, old_copy)
 
