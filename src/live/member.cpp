@@ -525,8 +525,14 @@ void Member::on_message(NodeId from, ByteView payload) {
   unreadable(from, "a word of unknown kind");
 }
 
+// A peer that says what cannot be read is no member as this one is: its connection ends. The process goes on.
 void Member::unreadable(NodeId from, std::string_view what) {
   log_(LogLevel::error, fmt::format("event=unreadable peer={} what={}", from.value, in_quotes(what)));
+  links_->object(from, {RefusalCode::impossible, fmt::format("{} that cannot be read", what)});
+}
+
+void Member::one_name_too_many(NodeId from) {
+  log_(LogLevel::error, fmt::format("event=too-many-names peer={}", from.value));
 }
 
 void Member::on_inner(NodeId from, ByteView body) {
@@ -537,7 +543,7 @@ void Member::on_inner(NodeId from, ByteView body) {
     write_word(word_, WordKind::gone, GoneHead{inner_.name, inner_.epoch});
     return send(from);
   }
-  if (!known && names_.size() >= options_.most_names) return unreadable(from, "one name too many");
+  if (!known && names_.size() >= options_.most_names) return one_name_too_many(from);
   (known ? *known : name(inner_.name)).on_inner(from, inner_, *message);
 }
 
@@ -545,7 +551,7 @@ void Member::on_ready(NodeId from, ByteView body) {
   ReadyHead head;
   if (!read_whole(body, head) || head.name.size() > longest_name || !engine_.in_epochs)
     return unreadable(from, "ready");
-  if (!find(head.name) && names_.size() >= options_.most_names) return unreadable(from, "one name too many");
+  if (!find(head.name) && names_.size() >= options_.most_names) return one_name_too_many(from);
   name(head.name).on_ready(from, head);
 }
 
@@ -559,7 +565,7 @@ void Member::on_mention(NodeId from, ByteView body) {
   GoneHead head;
   if (!read_whole(body, head) || head.name.size() > longest_name || !engine_.elects)
     return unreadable(from, "a mention");
-  if (!find(head.name) && names_.size() >= options_.most_names) return unreadable(from, "one name too many");
+  if (!find(head.name) && names_.size() >= options_.most_names) return one_name_too_many(from);
   name(head.name).take_part(true);
 }
 

@@ -89,6 +89,7 @@ class Member final : public Group {
   void on_mention(NodeId from, ByteView body);
   void on_sight(NodeId from, ByteView body);
   void unreadable(NodeId from, std::string_view what);
+  void one_name_too_many(NodeId from);
   void on_up(NodeId peer, std::uint64_t incarnation);
   void on_down(NodeId peer);
   void on_broken_promise(NodeId peer, const std::string& why);

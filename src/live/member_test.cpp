@@ -68,6 +68,24 @@ struct Village {
              },
          .elected = [this, id](const std::string&, std::optional<NodeId> who) { leader[id] = who; }});
   }
+  // What only looks like a member: it has the key, and says what it likes.
+  std::unique_ptr<Links> stand_in(NodeId id, std::vector<Refusal>& objections) {
+    LinkOptions options = usual.links;
+    options.self = id;
+    options.algorithm = engine.name;
+    auto opened = Links::open(loop, options,
+                              {.message = [](NodeId, ByteView) {},
+                               .up = [](NodeId, std::uint64_t) {},
+                               .down = [](NodeId) {},
+                               .broken_promise = [](NodeId, const std::string&) {},
+                               .turned_away = {}},
+                              [&](LogLevel, std::string_view line) {
+                                if (line.find("code=impossible") != std::string_view::npos)
+                                  objections.push_back({RefusalCode::impossible, std::string(line)});
+                              });
+    EXPECT_TRUE(opened) << opened.error();
+    return opened ? std::move(*opened) : nullptr;
+  }
   void kill(NodeId id) {
     members.erase(id);
     inside.erase(id);
@@ -340,6 +358,29 @@ TEST(Member, BullyLooksAfterItself) {
   village.start({3});
   EXPECT_TRUE(village.until([&] { return village.agreed(3); }))
       << "the greatest takes over when it comes back";
+}
+
+// Whoever has the key may break an algorithm by a lie that can be read; what cannot be read does not get so
+// far.
+TEST(Member, WhatCannotBeReadEndsTheLinkAndNotTheProcess) {
+  const std::vector<std::string> words = {"",
+                                          "\x63",
+                                          "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+                                          "\x02x",
+                                          "\x03",
+                                          "\x05\x01\x63\x01\x01\x01",
+                                          "\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+                                          "\x08",
+                                          "\x09\x01\x63\x01\x63\x01"};
+  for (const std::string& word : words) {
+    Village village(engine<mutex::RicartAgrawala>("ricart-agrawala"), 3);
+    village.kill({3});
+    std::vector<Refusal> objections;
+    const auto links = village.stand_in({3}, objections);
+    links->send({1}, bytes_of(word));
+    EXPECT_TRUE(village.until([&] { return !objections.empty(); })) << word.size();
+    EXPECT_EQ(village.members.size(), 2u);
+  }
 }
 
 }  // namespace
