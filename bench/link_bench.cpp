@@ -1,10 +1,12 @@
-// What a link costs beside bare TCP: round trips and one-way throughput of 64-byte messages between two
-// threads, turn about in one run of this program. Fails if a message allocates once everything has grown.
+// What a link costs beside bare TCP, and a key beside none: round trips and one-way throughput of 64-byte
+// messages between two threads, turn about in one run of this program. Fails if a message allocates once
+// everything has grown.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -156,9 +158,9 @@ struct Member {
   std::function<void()> on_up = [] {};
   std::function<void()> on_drained = [] {};
 
-  Member(NodeId self, const std::vector<live::Peer>& members) {
+  Member(NodeId self, const std::vector<live::Peer>& members, const std::string& key) {
     live::LinkOptions options = {
-        .self = self, .members = members, .group = "bench", .algorithm = "none", .key = "key"};
+        .self = self, .members = members, .group = "bench", .algorithm = "none", .key = key};
     options.limits.queue_bytes = 4u << 20;
     options.limits.message_bytes = 1u << 10;
     auto opened = live::Links::open(
@@ -181,15 +183,22 @@ std::vector<live::Peer> two_members() {
 struct Rate {
   double per_second = 0;
   double allocations = 0;  // for each message, after the first tenth
+  double cpu = 0;          // microseconds of both threads for each message
 };
 
+double cpu_seconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
 // Member 1 and this thread; member 2 echoes from another.
-Rate link_trips(std::uint64_t count) {
+Rate link_trips(std::uint64_t count, const std::string& key) {
   const auto members = two_members();
-  Member far({2}, members);
+  Member far({2}, members, key);
   far.on_message = [&](live::ByteView bytes) { far.links->send({1}, bytes); };
   std::jthread other([&] { far.loop.run(); });
-  Member near({1}, members);
+  Member near({1}, members, key);
   const Message message = {};
   std::uint64_t done = 0;
   const std::uint64_t warm = count / 10;
@@ -199,10 +208,12 @@ Rate link_trips(std::uint64_t count) {
   near.on_message = [&](live::ByteView bytes) {
     if (++done == warm) {
       begin = Clock::now();
+      rate.cpu = cpu_seconds();
       start_counting();
     }
     if (done < warm + count) return near.links->send({2}, bytes);
     rate.per_second = per_second(count, begin);
+    rate.cpu = (cpu_seconds() - rate.cpu) * 1e6 / static_cast<double>(count);
     rate.allocations = static_cast<double>(counted().count) / static_cast<double>(count);
     stop_counting();
     near.loop.stop();
@@ -213,9 +224,9 @@ Rate link_trips(std::uint64_t count) {
 }
 
 // Member 1 sends as fast as it may: until the link is congested, then again when it has drained.
-Rate link_one_way(std::uint64_t count) {
+Rate link_one_way(std::uint64_t count, const std::string& key) {
   const auto members = two_members();
-  Member near({1}, members);
+  Member near({1}, members, key);
   const Message message = {};
   std::uint64_t sent = 0;
   const std::uint64_t warm = count / 10;
@@ -227,17 +238,19 @@ Rate link_one_way(std::uint64_t count) {
   };
   near.on_up = near.on_drained = send_some;
   std::jthread other([&] { near.loop.run(); });
-  Member far({2}, members);
+  Member far({2}, members, key);
   std::uint64_t got = 0;
   Clock::time_point begin;
   Rate rate;
   far.on_message = [&](live::ByteView) {
     if (++got == warm) {
       begin = Clock::now();
+      rate.cpu = cpu_seconds();
       start_counting();
     }
     if (got < warm + count) return;
     rate.per_second = per_second(count, begin);
+    rate.cpu = (cpu_seconds() - rate.cpu) * 1e6 / static_cast<double>(count);
     rate.allocations = static_cast<double>(counted().count) / static_cast<double>(count);
     stop_counting();
     far.loop.stop();
@@ -250,23 +263,29 @@ Rate link_one_way(std::uint64_t count) {
 struct Results {
   double raw_trips = 0;
   double raw_one_way = 0;
-  Rate trips = {};
+  Rate trips = {};  // with a key
   Rate one_way = {};
+  Rate open_trips = {};  // without
+  Rate open_one_way = {};
 };
 
 void keep_better(Rate& best, const Rate& rate) {
+  best.cpu = best.per_second == 0 ? rate.cpu : std::min(best.cpu, rate.cpu);
   best.per_second = std::max(best.per_second, rate.per_second);
   best.allocations = std::max(best.allocations, rate.allocations);
 }
 
 // Whatever else runs here only ever makes a round slower.
 Results measure(const Work& work) {
+  const std::string key = "a key that all members share";
   Results best;
   for (unsigned round = 0; round < rounds; ++round) {
     best.raw_trips = std::max(best.raw_trips, raw_trips(work.trips));
-    keep_better(best.trips, link_trips(work.trips));
+    keep_better(best.trips, link_trips(work.trips, key));
+    keep_better(best.open_trips, link_trips(work.trips, {}));
     best.raw_one_way = std::max(best.raw_one_way, raw_one_way(work.one_way));
-    keep_better(best.one_way, link_one_way(work.one_way));
+    keep_better(best.one_way, link_one_way(work.one_way, key));
+    keep_better(best.open_one_way, link_one_way(work.one_way, {}));
   }
   return best;
 }
@@ -275,22 +294,28 @@ void print_table(const Results& results) {
   fmt::print(
       "{}-byte messages a second between two threads over loopback, best of {} rounds taken turn about\n",
       message_bytes, rounds);
-  fmt::print("{:<12} {:>12} {:>12} {:>7} {:>24}\n", "", "bare TCP", "link", "ratio",
+  fmt::print("{:<22} {:>12} {:>12} {:>7} {:>15} {:>24}\n", "", "bare TCP", "link", "ratio", "CPU µs/message",
              "allocations per message");
   const auto row = [](const char* name, double raw, const Rate& link) {
-    fmt::print("{:<12} {:>12.0f} {:>12.0f} {:>7.2f} {:>24.5f}\n", name, raw, link.per_second,
-               link.per_second / raw, link.allocations);
+    fmt::print("{:<22} {:>12.0f} {:>12.0f} {:>7.2f} {:>15.3f} {:>24.5f}\n", name, raw, link.per_second,
+               link.per_second / raw, link.cpu, link.allocations);
   };
   row("round trips", results.raw_trips, results.trips);
+  row("round trips, no key", results.raw_trips, results.open_trips);
   row("one way", results.raw_one_way, results.one_way);
+  row("one way, no key", results.raw_one_way, results.open_one_way);
   fmt::print("goal: 0.70 of the round trips: {}\n",
              results.trips.per_second >= 0.7 * results.raw_trips ? "met" : "missed");
 }
 
 void print_json(const Results& results) {
   nlohmann::ordered_json out;
-  out["round_trips"] = {{"raw", results.raw_trips}, {"link", results.trips.per_second}};
-  out["one_way"] = {{"raw", results.raw_one_way}, {"link", results.one_way.per_second}};
+  const auto both = [](double raw, const Rate& link, const Rate& open) {
+    return nlohmann::ordered_json{
+        {"raw", raw}, {"link", link.per_second}, {"link_without_key", open.per_second}};
+  };
+  out["round_trips"] = both(results.raw_trips, results.trips, results.open_trips);
+  out["one_way"] = both(results.raw_one_way, results.one_way, results.open_one_way);
   fmt::print("{}\n", out.dump(2));
 }
 

@@ -13,7 +13,7 @@ constexpr std::size_t most_refusal_text = 200;
 
 bool known(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(FrameKind::hello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::alive);
+         kind <= static_cast<std::uint8_t>(FrameKind::sealed);
 }
 
 void append(Bytes& out, ByteView more) {
@@ -41,9 +41,9 @@ void end_frame(Bytes& out, std::size_t start, FrameKind kind) {
   head[4] = static_cast<std::byte>(kind);
 }
 
-bool well_formed(const Hello& hello) {
-  return hello.members.size() == digest_bytes && hello.nonce.size() == digest_bytes &&
-         hello.incarnation != 0 && hello.first_stream != 0 && hello.stream >= hello.first_stream;
+bool well_formed(const Card& card) {
+  return card.members.size() == digest_bytes && card.incarnation != 0 && card.first_stream != 0 &&
+         card.stream >= card.first_stream;
 }
 
 }  // namespace
@@ -115,38 +115,39 @@ std::expected<Refusal, FrameError> decode_refused(ByteView body) {
   return std::move(*refusal);
 }
 
-void encode_hello(VersionRange versions, const Hello& hello, Bytes& out) {
+void encode_hello(const Hello& hello, Bytes& out) {
   const std::size_t start = begin_frame(out);
   append(out, bytes_of(magic));
-  append_number(out, versions.least);
-  append_number(out, versions.most);
-  encode(hello, out);
+  append_number(out, hello.versions.least);
+  append_number(out, hello.versions.most);
+  append(out, bytes_of(hello.nonce));
   end_frame(out, start, FrameKind::hello);
 }
 
-std::expected<Greeting, FrameError> decode_hello(ByteView body, VersionRange ours) {
+std::expected<Hello, FrameError> decode_hello(ByteView body, VersionRange ours) {
   const std::size_t fixed = magic.size() + version_bytes;
   if (body.size() < fixed || !std::ranges::equal(body.first(magic.size()), bytes_of(magic)))
     return std::unexpected(FrameError::malformed);
-  Greeting greeting;
-  greeting.versions = {load<std::uint16_t>(body.data() + magic.size()),
-                       load<std::uint16_t>(body.data() + magic.size() + 2)};
-  if (greeting.versions.most < ours.least || ours.most < greeting.versions.least) return greeting;
-  auto hello = decode<Hello>(numbers_of(body.subspan(fixed)));
-  if (!hello || !well_formed(*hello)) return std::unexpected(FrameError::malformed);
-  greeting.hello = std::move(*hello);
-  return greeting;
+  Hello hello;
+  hello.versions = {load<std::uint16_t>(body.data() + magic.size()),
+                    load<std::uint16_t>(body.data() + magic.size() + 2)};
+  if (!overlap(hello.versions, ours)) return hello;
+  if (body.size() != fixed + digest_bytes) return std::unexpected(FrameError::malformed);
+  const ByteView nonce = body.subspan(fixed);
+  hello.nonce.assign(reinterpret_cast<const char*>(nonce.data()), nonce.size());
+  return hello;
 }
 
-void encode_proof(std::string_view digest, Bytes& out) {
+void encode_card(const Card& card, Bytes& out) {
   const std::size_t start = begin_frame(out);
-  append(out, bytes_of(digest));
-  end_frame(out, start, FrameKind::proof);
+  encode(card, out);
+  end_frame(out, start, FrameKind::card);
 }
 
-std::expected<std::string, FrameError> decode_proof(ByteView body) {
-  if (body.size() != digest_bytes) return std::unexpected(FrameError::malformed);
-  return std::string(reinterpret_cast<const char*>(body.data()), body.size());
+std::expected<Card, FrameError> decode_card(ByteView body) {
+  auto card = decode<Card>(numbers_of(body));
+  if (!card || !well_formed(*card)) return std::unexpected(FrameError::malformed);
+  return std::move(*card);
 }
 
 }  // namespace conclave::live

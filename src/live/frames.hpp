@@ -1,7 +1,8 @@
 // Frames: what the links of two members say to each other. docs/wire.md shows every byte.
 //
 // A frame is its length, its kind and its body. Nothing is taken from a length before it was compared with a
-// bound. There is no checksum: TCP has one against accidents, TLS a real one against people.
+// bound. There is no checksum: TCP has one against accidents. Against people there is TLS or, for members
+// that share a key, the seal of seal.hpp, whose records are frames that carry frames.
 #pragma once
 #include <array>
 #include <bit>
@@ -23,10 +24,11 @@ using ByteView = std::span<const std::byte>;
 
 enum class FrameKind : std::uint8_t {
   hello = 1,
-  proof = 2,
+  card = 2,
   refused = 3,
   data = 4,
   alive = 5,
+  sealed = 6,
 };
 
 enum class FrameError {
@@ -85,6 +87,7 @@ enum class RefusalCode : std::uint8_t {
   removed_member,   // it was a member and is none any more
   other_data,       // the member had other data: this process does not know what that one promised
   impossible,       // a message that nobody sends who keeps the rules of the algorithm
+  wrong_frame,      // a frame that was not sealed by the peer, or not as the next one
 };
 
 struct Refusal {
@@ -104,7 +107,24 @@ struct Knowledge {
   bool operator==(const Knowledge&) const = default;
 };
 
+struct VersionRange {
+  std::uint16_t least = 0;
+  std::uint16_t most = 0;
+  bool operator==(const VersionRange&) const = default;
+};
+// Version 1 told everybody who is here, and sealed nothing.
+inline constexpr VersionRange wire_versions = {2, 2};
+
+// What anybody hears of a member. The first fields are the same in every version, so that strangers of
+// another version can be told; what follows is there only if there is a version in common.
 struct Hello {
+  VersionRange versions = {};
+  std::string nonce = {};
+  bool operator==(const Hello&) const = default;
+};
+
+// Who a member is, for those who may know.
+struct Card {
   std::string group = {};
   std::string algorithm = {};
   std::string members = {};  // SHA-256 of the list; of nothing where it may change
@@ -114,31 +134,17 @@ struct Hello {
   std::uint64_t incarnation = 0;   // of the sender's process
   std::uint64_t stream = 0;        // which of its streams to the receiver this is
   std::uint64_t first_stream = 0;  // between these two incarnations, as far as the sender knows
-  std::uint64_t attempt = 0;       // how often the dialler has dialled; the other repeats it
   Knowledge knows = {};            // of the receiver's stream
-  std::string nonce = {};
-  bool operator==(const Hello&) const = default;
+  bool operator==(const Card&) const = default;
 };
-
-struct VersionRange {
-  std::uint16_t least = 0;
-  std::uint16_t most = 0;
-  bool operator==(const VersionRange&) const = default;
-};
-inline constexpr VersionRange wire_versions = {1, 1};
-
-// The first fields of a hello are the same in every version, so that strangers of another version can be
-// told.
-struct Greeting {
-  VersionRange versions = {};
-  std::optional<Hello> hello = {};  // only if there is a version in common
-};
-void encode_hello(VersionRange versions, const Hello& hello, Bytes& out);
-std::expected<Greeting, FrameError> decode_hello(ByteView body, VersionRange ours);
 
 inline constexpr std::size_t digest_bytes = 32;
-void encode_proof(std::string_view digest, Bytes& out);
-std::expected<std::string, FrameError> decode_proof(ByteView body);
+void encode_hello(const Hello& hello, Bytes& out);
+std::expected<Hello, FrameError> decode_hello(ByteView body, VersionRange ours);
+inline bool overlap(VersionRange a, VersionRange b) { return a.least <= b.most && b.least <= a.most; }
+
+void encode_card(const Card& card, Bytes& out);
+std::expected<Card, FrameError> decode_card(ByteView body);
 
 inline ByteView bytes_of(const Bytes& bytes) { return std::as_bytes(std::span(bytes)); }
 inline ByteView bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }

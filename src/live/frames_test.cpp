@@ -32,7 +32,7 @@ std::string to_hex(ByteView bytes) {
   return text;
 }
 
-Hello example() {
+Card example() {
   return {.group = "g",
           .algorithm = "lamport",
           .members = std::string(32, '\x11'),
@@ -42,10 +42,10 @@ Hello example() {
           .incarnation = 300,
           .stream = 1,
           .first_stream = 1,
-          .attempt = 1,
-          .knows = {.incarnation = 5, .stream = 1, .received = 9},
-          .nonce = std::string(32, '\x22')};
+          .knows = {.incarnation = 5, .stream = 1, .received = 9}};
 }
+
+Hello hello_of(VersionRange versions) { return {versions, std::string(32, '\x22')}; }
 
 Frame only_frame(const Bytes& bytes) {
   const auto frame = next_frame(bytes_of(bytes), most_greeting_bytes);
@@ -80,11 +80,11 @@ std::map<std::string, Bytes> examples_of_the_page() {
 TEST(Frames, AreWhatThePageShows) {
   auto page = examples_of_the_page();
   Bytes hello;
-  encode_hello({1, 1}, example(), hello);
+  encode_hello(hello_of({2, 2}), hello);
   EXPECT_EQ(to_hex(bytes_of(page["hello"])), to_hex(bytes_of(hello)));
-  Bytes proof;
-  encode_proof(std::string(32, '\x33'), proof);
-  EXPECT_EQ(to_hex(bytes_of(page["proof"])), to_hex(bytes_of(proof)));
+  Bytes card;
+  encode_card(example(), card);
+  EXPECT_EQ(to_hex(bytes_of(page["card"])), to_hex(bytes_of(card)));
   Bytes refused;
   encode_refused({RefusalCode::wrong_key, "no"}, refused);
   EXPECT_EQ(to_hex(bytes_of(page["refused"])), to_hex(bytes_of(refused)));
@@ -98,32 +98,41 @@ TEST(Frames, AreWhatThePageShows) {
 
 TEST(Frames, HelloComesBackAsItWas) {
   Bytes bytes;
-  encode_hello({1, 3}, example(), bytes);
-  const auto greeting = decode_hello(only_frame(bytes).body, {2, 5});
-  ASSERT_TRUE(greeting && greeting->hello);
-  EXPECT_EQ(*greeting->hello, example());
-  EXPECT_EQ(greeting->versions, (VersionRange{1, 3}));
+  encode_hello(hello_of({1, 3}), bytes);
+  const auto hello = decode_hello(only_frame(bytes).body, {2, 5});
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(*hello, hello_of({1, 3}));
+}
+
+TEST(Frames, ACardComesBackAsItWas) {
+  Bytes bytes;
+  encode_card(example(), bytes);
+  EXPECT_EQ(*decode_card(only_frame(bytes).body), example());
+  Card nobody = example();
+  nobody.incarnation = 0;
+  bytes.clear();
+  encode_card(nobody, bytes);
+  EXPECT_EQ(decode_card(only_frame(bytes).body).error(), FrameError::malformed);
 }
 
 TEST(Frames, HelloOfAnotherVersionIsReadUpToItsVersions) {
   Bytes bytes;
-  encode_hello({7, 9}, example(), bytes);
-  bytes.back() ^= 0xff;  // whatever version 7 put there
-  const auto greeting = decode_hello(only_frame(bytes).body, {1, 6});
-  ASSERT_TRUE(greeting);
-  EXPECT_FALSE(greeting->hello);
-  EXPECT_EQ(greeting->versions, (VersionRange{7, 9}));
+  encode_hello({{7, 9}, "whatever version 7 puts there"}, bytes);
+  const auto hello = decode_hello(only_frame(bytes).body, {1, 6});
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->versions, (VersionRange{7, 9}));
+  EXPECT_EQ(hello->nonce, "");
 }
 
 TEST(Frames, HelloWithoutMagicOrWithAShortNonceIsMalformed) {
   Bytes bytes;
-  encode_hello({1, 1}, example(), bytes);
+  encode_hello(hello_of({1, 1}), bytes);
   bytes[5] ^= 1;
   EXPECT_EQ(decode_hello(only_frame(bytes).body, {1, 1}).error(), FrameError::malformed);
-  Hello hello = example();
+  Hello hello = hello_of({1, 1});
   hello.nonce.pop_back();
   bytes.clear();
-  encode_hello({1, 1}, hello, bytes);
+  encode_hello(hello, bytes);
   EXPECT_EQ(decode_hello(only_frame(bytes).body, {1, 1}).error(), FrameError::malformed);
 }
 
@@ -146,7 +155,7 @@ TEST(Frames, EveryPrefixIsIncompleteAndNoError) {
 }
 
 TEST(Frames, UnknownKindsAndEmptyFramesAreRefused) {
-  EXPECT_EQ(next_frame(bytes_of(from_hex("01 00 00 00 06")), 10).error(), FrameError::unknown_kind);
+  EXPECT_EQ(next_frame(bytes_of(from_hex("01 00 00 00 07")), 10).error(), FrameError::unknown_kind);
   EXPECT_EQ(next_frame(bytes_of(from_hex("01 00 00 00 00")), 10).error(), FrameError::unknown_kind);
   EXPECT_EQ(next_frame(bytes_of(from_hex("00 00 00 00 01")), 10).error(), FrameError::malformed);
 }
@@ -156,7 +165,7 @@ TEST(Frames, BodiesThatAreTooShortAreMalformed) {
   EXPECT_EQ(decode_alive(bytes_of(seven)).error(), FrameError::malformed);
   const Bytes fifteen(15);
   EXPECT_EQ(decode_data(bytes_of(fifteen)).error(), FrameError::malformed);
-  EXPECT_EQ(decode_proof(bytes_of(fifteen)).error(), FrameError::malformed);
+  EXPECT_EQ(decode_card(bytes_of(fifteen)).error(), FrameError::malformed);
   EXPECT_EQ(decode_refused(bytes_of(from_hex("63 00"))).error(), FrameError::malformed);
 }
 

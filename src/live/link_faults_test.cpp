@@ -1,6 +1,6 @@
 // Two ends of a link under every fault that a seed can draw: connections that die at any moment, handshakes
-// that finish on one side only or are overtaken, restarts, queues that overflow. No sockets: bytes travel in
-// queues.
+// that finish on one side only, are overtaken or cross each other, restarts, queues that overflow. No
+// sockets: bytes travel in queues.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -30,20 +30,19 @@ class Draws {
 
 // What travels over a connection: parts of the handshake, then bytes.
 struct Parcel {
-  enum class Kind { hello, proof, bytes } kind;
-  Hello hello = {};
+  enum class Kind { hello, card, bytes } kind;
+  Card card = {};
   std::string bytes = {};
 };
 
-// One connection, dialled by the first end. What was sent before an end left may still arrive at the other.
+// One connection between two ends, of which either may have dialled. What was sent before an end left may
+// still arrive at the other.
 struct Line {
-  std::uint64_t attempt = 0;
-  std::deque<Parcel> forth = {};
-  std::deque<Parcel> back = {};
-  Hello dialled = {};  // the dialler's hello, and the acceptor's
-  Hello accepted = {};
-  bool dialler_here = true;
-  bool acceptor_here = true;
+  unsigned dialler = 0;
+  std::array<std::deque<Parcel>, 2> to = {};
+  std::array<Card, 2> cards = {};
+  std::array<std::uint64_t, 2> greeted = {};
+  std::array<bool, 2> here = {true, true};
 };
 
 struct Content {
@@ -60,6 +59,7 @@ struct Process {
   std::string in = {};
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
+  std::uint64_t moments = 0;
   bool gap_announced = false;
   std::map<std::string, std::uint64_t>& marks;
 
@@ -69,13 +69,11 @@ struct Process {
         state(std::make_unique<LinkState>(pool, number, small)),
         marks(counts) {}
 
-  Hello hello(std::uint64_t attempt) const {
+  Card card() const {
     return {.incarnation = incarnation,
             .stream = state->stream(),
             .first_stream = state->first_stream(),
-            .attempt = attempt,
-            .knows = state->knows(),
-            .nonce = {}};
+            .knows = state->knows()};
   }
 
   // False if the queue was full.
@@ -85,8 +83,9 @@ struct Process {
   }
 
   // The handshake is finished here; false if it was refused.
-  bool meet(const std::shared_ptr<Line>& over, const Hello& ours, const Hello& theirs) {
-    const auto meeting = state->meet(ours, theirs, line != nullptr);
+  bool meet(const std::shared_ptr<Line>& over, const Card& ours, const Card& theirs, std::uint64_t greeted) {
+    const auto meeting =
+        state->meet(ours, theirs, {.connected = line != nullptr, .greeted = greeted, .now = ++moments});
     if (!meeting) {
       ++marks["refused: " + std::string(enumerator_name(meeting.error().code))];
       return false;
@@ -155,22 +154,23 @@ struct Process {
 class World {
  public:
   explicit World(std::uint64_t seed, std::map<std::string, std::uint64_t>& marks)
-      : draws_(seed),
-        marks_(marks),
-        dialler_(std::make_unique<Process>(pool_, 1, marks)),
-        acceptor_(std::make_unique<Process>(pool_, 2, marks)) {}
+      : draws_(seed), marks_(marks) {
+    for (unsigned end : {0u, 1u}) ends_[end] = std::make_unique<Process>(pool_, end + 1, marks);
+  }
 
   void step(bool faults) {
-    if (draws_.one_in(3)) speak(draws_.one_in(2));
-    if (!dialling_ && !dialler_->line) dial();
+    if (draws_.one_in(3)) speak(draw_end());
+    // The second knocks now and then, as it may where members change.
+    if (!ends_[0]->line) dial(0);
+    if (!ends_[1]->line && draws_.one_in(quiet_ ? 500 : 30)) dial(1);
     for (const auto& line : lines_) travel(line);
-    if (dialler_->line && dialler_->line->dialler_here)
-      dialler_->write(dialler_->line->forth, draws_.below(60));
-    if (acceptor_->line && acceptor_->line->acceptor_here)
-      acceptor_->write(acceptor_->line->back, draws_.below(60));
+    for (unsigned end : {0u, 1u}) {
+      const auto& line = ends_[end]->line;
+      if (line && line->here[end]) ends_[end]->write(line->to[1 - end], draws_.below(60));
+    }
     notice_ends();
     if (faults) draw_fault();
-    std::erase_if(lines_, [](const auto& line) { return !line->dialler_here && !line->acceptor_here; });
+    std::erase_if(lines_, [](const auto& line) { return !line->here[0] && !line->here[1]; });
   }
 
   // The last word of each must have arrived: what an overflow dropped before it is known to be lost.
@@ -179,8 +179,7 @@ class World {
     for (int i = 0; i < 20'000 && !::testing::Test::HasFatalFailure(); ++i) {
       if (i % 2'000 == 1'000) {
         if (at_rest()) return;
-        dialler_->send();
-        acceptor_->send();
+        for (const auto& end : ends_) end->send();
       }
       step(false);
     }
@@ -188,131 +187,124 @@ class World {
   }
 
  private:
+  unsigned draw_end() { return draws_.one_in(2) ? 0 : 1; }
+
   bool at_rest() const {
-    return dialler_->line && acceptor_->line == dialler_->line && dialler_->received == acceptor_->sent &&
-           acceptor_->received == dialler_->sent;
+    return ends_[0]->line && ends_[1]->line == ends_[0]->line && ends_[0]->received == ends_[1]->sent &&
+           ends_[1]->received == ends_[0]->sent;
   }
 
-  void speak(bool first) {
-    Process& who = first ? *dialler_ : *acceptor_;
-    if (quiet_ || who.send()) return;
+  void speak(unsigned end) {
+    if (quiet_ || ends_[end]->send()) return;
     ++marks_["overflow"];
-    leave(first);  // only a new hello can speak of the new stream
+    leave(end);  // only a new card can speak of the new stream
   }
 
-  void dial() {
-    dialling_ = std::make_shared<Line>();
-    dialling_->attempt = ++attempts_;
-    dialling_->dialled = dialler_->hello(attempts_);
-    dialling_->forth.push_back({Parcel::Kind::hello, dialling_->dialled});
-    lines_.push_back(dialling_);
+  void dial(unsigned end) {
+    if (dialling_[end]) return;
+    const auto line = dialling_[end] = std::make_shared<Line>();
+    line->dialler = end;
+    line->greeted[end] = ++ends_[end]->moments;
+    line->to[1 - end].push_back({Parcel::Kind::hello});
+    lines_.push_back(line);
+    if (end == 1) ++marks_["knocks"];
   }
 
   // Something that is on its way may arrive.
   void travel(const std::shared_ptr<Line>& line) {
-    if (!line->forth.empty() && draws_.one_in(2)) {
-      const Parcel parcel = line->forth.front();
-      line->forth.pop_front();
-      if (line->acceptor_here) arrive_at_acceptor(line, parcel);
-    }
-    if (!line->back.empty() && draws_.one_in(2)) {
-      const Parcel parcel = line->back.front();
-      line->back.pop_front();
-      if (line->dialler_here) arrive_at_dialler(line, parcel);
+    for (unsigned end : {1u, 0u}) {
+      auto& coming = line->to[end];
+      if (coming.empty() || !draws_.one_in(2)) continue;
+      const Parcel parcel = coming.front();
+      coming.pop_front();
+      if (line->here[end]) arrive(line, end, parcel);
     }
   }
 
-  void arrive_at_acceptor(const std::shared_ptr<Line>& line, const Parcel& parcel) {
+  void arrive(const std::shared_ptr<Line>& line, unsigned end, const Parcel& parcel) {
+    Process& here = *ends_[end];
+    auto& back = line->to[1 - end];
+    const bool dialled = line->dialler == end;
     if (parcel.kind == Parcel::Kind::hello) {
-      line->accepted = acceptor_->hello(parcel.hello.attempt);
-      line->back.push_back({Parcel::Kind::hello, line->accepted});
-    } else if (parcel.kind == Parcel::Kind::proof) {
-      const auto before = acceptor_->line;
+      if (dialled) {
+        line->cards[end] = here.card();
+        back.push_back({Parcel::Kind::card, line->cards[end]});
+      } else {
+        line->greeted[end] = ++here.moments;
+        back.push_back({Parcel::Kind::hello});
+      }
+    } else if (parcel.kind == Parcel::Kind::card) {
+      if (dialled) dialling_[end].reset();
+      if (!dialled) line->cards[end] = here.card();
+      const auto before = here.line;
       // The line it had is gone by the time that the same incarnation comes again; another is a twin.
-      if (!acceptor_->meet(line, line->accepted, line->dialled)) {
-        line->acceptor_here = false;
+      if (!here.meet(line, line->cards[end], parcel.card, line->greeted[end])) {
+        line->here[end] = false;
         return;
       }
-      if (before) before->acceptor_here = false, ++marks_["replaced"];
-      line->back.push_back({Parcel::Kind::proof});
-    } else if (acceptor_->line == line) {
-      acceptor_->take(parcel.bytes);
-    }
-  }
-
-  void arrive_at_dialler(const std::shared_ptr<Line>& line, const Parcel& parcel) {
-    if (parcel.kind == Parcel::Kind::hello) {
-      line->accepted = parcel.hello;
-      line->forth.push_back({Parcel::Kind::proof});
-    } else if (parcel.kind == Parcel::Kind::proof) {
-      dialling_.reset();
-      if (!dialler_->meet(line, line->dialled, line->accepted)) line->dialler_here = false;
-    } else {
-      dialler_->take(parcel.bytes);
+      if (before) before->here[end] = false, ++marks_["replaced"];
+      if (dialling_[end]) dialling_[end]->here[end] = false, dialling_[end].reset(), ++marks_["crossed"];
+      if (!dialled) back.push_back({Parcel::Kind::card, line->cards[end]});
+    } else if (here.line == line) {
+      here.take(parcel.bytes);
     }
   }
 
   // An end hears, sooner or later, that the other one left; whatever was sent before comes first.
   void notice_ends() {
-    const auto over = [&](bool other_here, const std::deque<Parcel>& on_the_way) {
-      return !other_here && on_the_way.empty() && draws_.one_in(quiet_ ? 2 : 10);
-    };
-    if (dialler_->line && over(dialler_->line->acceptor_here, dialler_->line->back)) leave(true);
-    if (acceptor_->line && over(acceptor_->line->dialler_here, acceptor_->line->forth)) leave(false);
-    if (dialling_ && (!dialling_->acceptor_here || draws_.one_in(quiet_ ? 200 : 20))) {
-      if (draws_.one_in(2)) dialling_->forth.clear();  // or it arrives, too late
-      dialling_->dialler_here = false;
-      dialling_.reset();
+    for (unsigned end : {0u, 1u}) {
+      const auto line = ends_[end]->line;
+      if (line && !line->here[1 - end] && line->to[end].empty() && draws_.one_in(quiet_ ? 2 : 10)) leave(end);
+      auto& dialling = dialling_[end];
+      if (!dialling || (dialling->here[1 - end] && !draws_.one_in(quiet_ ? 200 : 20))) continue;
+      if (draws_.one_in(2)) dialling->to[1 - end].clear();  // or it arrives, too late
+      dialling->here[end] = false;
+      dialling.reset();
     }
   }
 
-  void leave(bool first) {
-    Process& who = first ? *dialler_ : *acceptor_;
+  void leave(unsigned end) {
+    Process& who = *ends_[end];
     if (!who.line) return;
-    (first ? who.line->dialler_here : who.line->acceptor_here) = false;
+    who.line->here[end] = false;
     who.line.reset();
   }
 
   void draw_fault() {
     if (draws_.one_in(60)) {
       ++marks_["connection lost"];
-      if (const auto line = draws_.one_in(2) ? dialler_->line : acceptor_->line) {
+      if (const auto line = ends_[draw_end()]->line) {
         // One end leaves and the other notices in its own time, or both at once. What an end has sent may be
         // lost with it.
         const std::uint64_t who = draws_.below(3);
-        if (who != 0 && dialler_->line == line) {
-          if (draws_.one_in(2)) line->forth.clear();
-          leave(true);
-        }
-        if (who != 1 && acceptor_->line == line) {
-          if (draws_.one_in(2)) line->back.clear();
-          leave(false);
+        for (unsigned end : {0u, 1u}) {
+          if (who == end || ends_[end]->line != line) continue;
+          if (draws_.one_in(2)) line->to[1 - end].clear();
+          leave(end);
         }
       }
     }
-    if (draws_.one_in(400)) restart(draws_.one_in(2));
+    if (draws_.one_in(400)) restart(draw_end());
     if (draws_.one_in(300)) {
-      for (int i = 0; i < 40; ++i) speak(draws_.one_in(2));
+      for (int i = 0; i < 40; ++i) speak(draw_end());
     }
   }
 
-  void restart(bool first) {
+  void restart(unsigned end) {
     ++marks_["restart"];
-    leave(first);
-    for (const auto& line : lines_) (first ? line->dialler_here : line->acceptor_here) = false;
-    if (first) dialling_.reset();
-    (first ? dialler_ : acceptor_) = std::make_unique<Process>(pool_, ++incarnations_, marks_);
+    leave(end);
+    for (const auto& line : lines_) line->here[end] = false;
+    dialling_[end].reset();
+    ends_[end] = std::make_unique<Process>(pool_, ++incarnations_, marks_);
   }
 
   Draws draws_;
   std::map<std::string, std::uint64_t>& marks_;
   ChunkPool pool_{53};
   std::uint64_t incarnations_ = 2;
-  std::uint64_t attempts_ = 0;
   bool quiet_ = false;
-  std::unique_ptr<Process> dialler_;
-  std::unique_ptr<Process> acceptor_;
-  std::shared_ptr<Line> dialling_;
+  std::array<std::unique_ptr<Process>, 2> ends_;
+  std::array<std::shared_ptr<Line>, 2> dialling_;
   std::vector<std::shared_ptr<Line>> lines_;
 };
 
@@ -327,7 +319,7 @@ TEST(LinkState, KeepsItsPromiseUnderDrawnFaults) {
   }
   // A fault that never happened was survived by nobody.
   for (const char* mark : {"connection lost", "restart", "restart noticed", "overflow", "gap announced",
-                           "sent again", "duplicate", "refused: superseded"})
+                           "sent again", "refused: superseded", "knocks", "crossed"})
     EXPECT_GT(marks[mark], 20u) << mark;
 }
 

@@ -31,22 +31,23 @@ bool LinkState::retired(std::uint64_t incarnation) const {
 
 void LinkState::retire(std::uint64_t incarnation) { retired_[oldest_retired_++ % remembered] = incarnation; }
 
-std::expected<void, Refusal> LinkState::admit(const Hello& ours, const Hello& theirs, bool connected) const {
-  if (retired(theirs.incarnation))
+std::expected<void, Refusal> LinkState::admit(const Card& ours, const Card& theirs,
+                                              const Encounter& encounter) const {
+  // Where anybody may have been the later one, whoever was there before comes back when that one has left.
+  if (retired(theirs.incarnation) && (encounter.proven || encounter.connected))
     return std::unexpected(Refusal{RefusalCode::superseded, "a later process with this id was met since"});
-  if (theirs.incarnation != peer_.incarnation && connected)
+  if (theirs.incarnation != peer_.incarnation && encounter.connected)
     return std::unexpected(Refusal{RefusalCode::duplicate_id, "another process with this id is connected"});
-  // A handshake that was delayed on its way and overtaken by a later one speaks of the past.
-  if (theirs.incarnation == peer_.incarnation && theirs.attempt <= attempt_)
+  if (encounter.greeted <= met_)
     return std::unexpected(Refusal{RefusalCode::superseded, "a later connection was made since"});
   if (ours.stream != stream_)
     return std::unexpected(Refusal{RefusalCode::busy, "the queue overflowed during the handshake"});
   return {};
 }
 
-std::expected<LinkState::Meeting, Refusal> LinkState::meet(const Hello& ours, const Hello& theirs,
-                                                           bool connected) {
-  if (const auto fine = admit(ours, theirs, connected); !fine) return std::unexpected(fine.error());
+std::expected<LinkState::Meeting, Refusal> LinkState::meet(const Card& ours, const Card& theirs,
+                                                           const Encounter& encounter) {
+  if (const auto fine = admit(ours, theirs, encounter); !fine) return std::unexpected(fine.error());
   Meeting meeting;
   meeting.new_incarnation = theirs.incarnation != peer_.incarnation;
   if (meeting.new_incarnation) {
@@ -58,31 +59,36 @@ std::expected<LinkState::Meeting, Refusal> LinkState::meet(const Hello& ours, co
       first_stream_ = stream_;
       retire(meeting.former);
     }
+    std::ranges::replace(retired_, theirs.incarnation, std::uint64_t{0});
     // If it knows somebody else under our id, it will drop what it has, and its numbers are about that one.
     const bool for_us = theirs.knows.incarnation == 0 || theirs.knows.incarnation == incarnation_;
     peer_ = {.incarnation = theirs.incarnation, .stream = for_us ? theirs.first_stream : theirs.stream};
   }
-  if (const auto resumed = resume(theirs, meeting); !resumed) return std::unexpected(resumed.error());
-  attempt_ = theirs.attempt;
-  settle_ack();  // our hello has told
+  if (const auto resumed = resume(theirs, encounter.proven, meeting); !resumed)
+    return std::unexpected(resumed.error());
+  met_ = encounter.now;
+  settle_ack();  // our card has told
   return meeting;
 }
 
-std::expected<void, Refusal> LinkState::resume(const Hello& theirs, Meeting& meeting) {
-  if (theirs.stream < peer_.stream)
+// What contradicts our memory is refused, of a peer that proved who it is. Where nobody can, somebody else
+// may have been here in its name: then the two begin anew, rather than never to meet again.
+std::expected<void, Refusal> LinkState::resume(const Card& theirs, bool proven, Meeting& meeting) {
+  if (theirs.stream < peer_.stream && proven)
     return std::unexpected(Refusal{RefusalCode::out_of_order,
                                    fmt::format("stream {} after stream {}", theirs.stream, peer_.stream)});
-  if (theirs.stream > peer_.stream) {
+  if (theirs.stream != peer_.stream) {
     meeting.peer_gave_up = true;
     peer_.stream = theirs.stream;
     peer_.received = 0;
   }
   const bool speaks_of_this = theirs.knows.incarnation == incarnation_ && theirs.knows.stream == stream_;
   const std::uint64_t received = speaks_of_this ? theirs.knows.received : 0;
-  if (!window_.acknowledge(received))
+  const bool sent = window_.acknowledge(received);
+  if (!sent && proven)
     return std::unexpected(Refusal{RefusalCode::out_of_order,
                                    fmt::format("message {} is acknowledged and was never sent", received)});
-  if (window_.first_unacknowledged() > received + 1) {
+  if (!sent || window_.first_unacknowledged() > received + 1) {
     meeting.peer_forgot = true;
     meeting.dropped += window_.messages();
     give_up();

@@ -8,6 +8,10 @@
 //
 // A queue that reaches its bound breaks the promise. Then everything queued is dropped, both owners are told,
 // and a new stream begins, numbered from 1 as well.
+//
+// A handshake that was overtaken on its way speaks of the past. It is known by our own moments alone: the
+// card of the peer was written after it heard our hello, so a hello that left before we met last proves
+// nothing any more.
 #pragma once
 #include <array>
 #include <chrono>
@@ -36,7 +40,7 @@ class LinkState {
   // More than half of the bound is used.
   bool congested() const { return window_.bytes() > limits_.queue_bytes / 2; }
 
-  // What our hello says about this link.
+  // What our card says about this link.
   std::uint64_t stream() const { return stream_; }
   std::uint64_t first_stream() const { return first_stream_; }
   const Knowledge& knows() const { return peer_; }
@@ -50,8 +54,15 @@ class LinkState {
     bool peer_forgot = false;      // the peer lost what it had acknowledged: we had to give up
     std::uint64_t sent_again = 0;  // messages that go out a second time
   };
-  // After both hellos. `connected`: the incarnation we know still has a connection.
-  std::expected<Meeting, Refusal> meet(const Hello& ours, const Hello& theirs, bool connected);
+  // What the two of a handshake take for granted beside their cards.
+  struct Encounter {
+    bool connected = false;  // the incarnation we know still has a connection
+    bool proven = true;      // the peer proved to be a member; else somebody may have been here in its name
+    std::uint64_t greeted = 0;  // when our hello left, and when their card came: moments of our own,
+    std::uint64_t now = 0;      // of which each is greater than those before
+  };
+  // After both cards.
+  std::expected<Meeting, Refusal> meet(const Card& ours, const Card& theirs, const Encounter& encounter);
 
   enum class Arrival { fresh, duplicate };
   // Of a message; a fresh one is now received.
@@ -73,12 +84,12 @@ class LinkState {
  private:
   static constexpr std::size_t remembered = 16;
 
-  std::expected<void, Refusal> admit(const Hello& ours, const Hello& theirs, bool connected) const;
+  std::expected<void, Refusal> admit(const Card& ours, const Card& theirs, const Encounter& encounter) const;
   bool retired(std::uint64_t incarnation) const;
   void retire(std::uint64_t incarnation);
   void give_up();
   void settle_ack() { owed_messages_ = owed_bytes_ = 0; }
-  std::expected<void, Refusal> resume(const Hello& theirs, Meeting& meeting);
+  std::expected<void, Refusal> resume(const Card& theirs, bool proven, Meeting& meeting);
 
   SendWindow window_;
   std::uint64_t incarnation_;
@@ -86,7 +97,7 @@ class LinkState {
   std::uint64_t stream_ = 1;
   std::uint64_t first_stream_ = 1;  // with the incarnation that we know, or before any was met
   Knowledge peer_ = {};
-  std::uint64_t attempt_ = 0;  // of the last meeting
+  std::uint64_t met_ = 0;  // when we met last
   std::uint64_t owed_messages_ = 0;
   std::uint64_t owed_bytes_ = 0;
   std::uint64_t duplicates_ = 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace conclave::live {
 namespace {
 
@@ -18,13 +20,17 @@ struct End {
   std::vector<std::string> got = {};
 
   explicit End(std::uint64_t number) : incarnation(number), state(pool, number, small) {}
-  Hello hello(std::uint64_t attempt) const {
+  Card card() const {
     return {.incarnation = incarnation,
             .stream = state.stream(),
             .first_stream = state.first_stream(),
-            .attempt = attempt,
-            .knows = state.knows(),
-            .nonce = {}};
+            .knows = state.knows()};
+  }
+  // When it greets and meets; as in a handshake that is not overtaken.
+  std::uint64_t moments = 0;
+  LinkState::Encounter now(bool connected = false) {
+    const std::uint64_t greeted = ++moments;
+    return {.connected = connected, .greeted = greeted, .now = ++moments};
   }
   bool send(const std::string& text) { return state.send(bytes_of(text)); }
 
@@ -52,18 +58,18 @@ struct End {
   }
 };
 
-LinkState::Meeting meet(End& at, const End& with, std::uint64_t attempt) {
-  const auto meeting = at.state.meet(at.hello(attempt), with.hello(attempt), false);
+LinkState::Meeting meet(End& at, const End& with) {
+  const auto meeting = at.state.meet(at.card(), with.card(), at.now());
   EXPECT_TRUE(meeting) << meeting.error().text;
   return meeting.value_or(LinkState::Meeting{});
 }
 
-// Both hellos are said before either side acts on them.
-void shake_hands(End& a, End& b, std::uint64_t attempt) {
-  const Hello from_a = a.hello(attempt);
-  const Hello from_b = b.hello(attempt);
-  ASSERT_TRUE(b.state.meet(from_b, from_a, false));
-  ASSERT_TRUE(a.state.meet(from_a, from_b, false));
+// Both cards are written before either side acts on them.
+void shake_hands(End& a, End& b) {
+  const Card from_a = a.card();
+  const Card from_b = b.card();
+  ASSERT_TRUE(b.state.meet(from_b, from_a, b.now()));
+  ASSERT_TRUE(a.state.meet(from_a, from_b, a.now()));
 }
 
 using Texts = std::vector<std::string>;
@@ -72,18 +78,18 @@ TEST(LinkState, WhatWasLostWithAConnectionIsSentAgainAndArrivesOnce) {
   End a(10);
   End b(20);
   a.send("one");
-  shake_hands(a, b, 1);
+  shake_hands(a, b);
   a.send("two");
   a.carry_to(b);
   a.send("three");
   a.carry_to(b, true);
-  const Hello from_a = a.hello(2);
-  const Hello from_b = b.hello(2);
-  const auto meeting = a.state.meet(from_a, from_b, false);
+  const Card from_a = a.card();
+  const Card from_b = b.card();
+  const auto meeting = a.state.meet(from_a, from_b, a.now());
   ASSERT_TRUE(meeting);
   EXPECT_EQ(meeting->sent_again, 1u);
   EXPECT_FALSE(meeting->new_incarnation);
-  ASSERT_TRUE(b.state.meet(from_b, from_a, false));
+  ASSERT_TRUE(b.state.meet(from_b, from_a, b.now()));
   a.send("four");
   a.carry_to(b);
   EXPECT_EQ(b.got, (Texts{"one", "two", "three", "four"}));
@@ -92,7 +98,7 @@ TEST(LinkState, WhatWasLostWithAConnectionIsSentAgainAndArrivesOnce) {
 TEST(LinkState, ADuplicateIsDroppedAndAGapRefused) {
   End a(10);
   End b(20);
-  shake_hands(a, b, 1);
+  shake_hands(a, b);
   const auto first = b.state.on_data({.sequence = 1});
   ASSERT_TRUE(first);
   EXPECT_EQ(*first, LinkState::Arrival::fresh);
@@ -105,15 +111,15 @@ TEST(LinkState, ADuplicateIsDroppedAndAGapRefused) {
 TEST(LinkState, ARestartedPeerGetsNothingThatWasMeantForTheFormerOne) {
   End a(10);
   End b(20);
-  shake_hands(a, b, 1);
+  shake_hands(a, b);
   a.send("before");
   a.carry_to(b, true);
   a.send("while down");
   End again(21);
-  const Hello from_a = a.hello(2);
-  const Hello from_b = again.hello(2);
-  ASSERT_TRUE(again.state.meet(from_b, from_a, false));
-  const auto meeting = a.state.meet(from_a, from_b, false);
+  const Card from_a = a.card();
+  const Card from_b = again.card();
+  ASSERT_TRUE(again.state.meet(from_b, from_a, again.now()));
+  const auto meeting = a.state.meet(from_a, from_b, a.now());
   ASSERT_TRUE(meeting);
   EXPECT_TRUE(meeting->new_incarnation);
   EXPECT_EQ(meeting->former, 20u);
@@ -127,9 +133,9 @@ TEST(LinkState, TheFormerIncarnationDoesNotComeBack) {
   End a(10);
   End b(20);
   End again(21);
-  shake_hands(a, b, 1);
-  shake_hands(a, again, 2);
-  const auto refused = a.state.meet(a.hello(3), b.hello(3), false);
+  shake_hands(a, b);
+  shake_hands(a, again);
+  const auto refused = a.state.meet(a.card(), b.card(), a.now());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, RefusalCode::superseded);
 }
@@ -138,8 +144,8 @@ TEST(LinkState, ASecondProcessWithTheSameIdIsRefusedWhileTheFirstIsConnected) {
   End a(10);
   End b(20);
   End twin(21);
-  shake_hands(a, b, 1);
-  const auto refused = a.state.meet(a.hello(2), twin.hello(2), true);
+  shake_hands(a, b);
+  const auto refused = a.state.meet(a.card(), twin.card(), a.now(true));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, RefusalCode::duplicate_id);
   EXPECT_EQ(a.state.knows().incarnation, 20u);
@@ -148,9 +154,11 @@ TEST(LinkState, ASecondProcessWithTheSameIdIsRefusedWhileTheFirstIsConnected) {
 TEST(LinkState, AHandshakeThatWasOvertakenIsRefused) {
   End a(10);
   End b(20);
-  const Hello slow = a.hello(1);
-  shake_hands(a, b, 2);
-  const auto refused = b.state.meet(b.hello(1), slow, true);
+  const Card slow = a.card();
+  const std::uint64_t greeted = ++b.moments;
+  shake_hands(a, b);
+  const auto refused =
+      b.state.meet(b.card(), slow, {.connected = true, .greeted = greeted, .now = ++b.moments});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, RefusalCode::superseded);
 }
@@ -159,10 +167,10 @@ TEST(LinkState, AHandshakeThatWasOvertakenIsRefused) {
 TEST(LinkState, AHandshakeThatOnlyOneSideFinishedLosesNothing) {
   End a(10);
   End b(20);
-  meet(b, a, 1);
+  meet(b, a);
   b.send("said too early");
   b.carry_to(a, true);
-  shake_hands(a, b, 2);
+  shake_hands(a, b);
   b.carry_to(a);
   EXPECT_EQ(a.got, Texts{"said too early"});
 }
@@ -170,7 +178,7 @@ TEST(LinkState, AHandshakeThatOnlyOneSideFinishedLosesNothing) {
 TEST(LinkState, AFullQueueIsGivenUpAndBothSidesLearnOfIt) {
   End a(10);
   End b(20);
-  shake_hands(a, b, 1);
+  shake_hands(a, b);
   a.send("arrives");
   a.carry_to(b);
   const std::string big(100, 'x');
@@ -181,13 +189,13 @@ TEST(LinkState, AFullQueueIsGivenUpAndBothSidesLearnOfIt) {
   EXPECT_EQ(a.state.window().bytes(), 0u);
   EXPECT_EQ(a.state.stream(), 2u);
   a.send("anew");
-  const Hello from_a = a.hello(2);
-  const Hello from_b = b.hello(2);
-  const auto at_b = b.state.meet(from_b, from_a, false);
+  const Card from_a = a.card();
+  const Card from_b = b.card();
+  const auto at_b = b.state.meet(from_b, from_a, b.now());
   ASSERT_TRUE(at_b);
   EXPECT_TRUE(at_b->peer_gave_up);
   EXPECT_FALSE(at_b->new_incarnation);
-  const auto at_a = a.state.meet(from_a, from_b, false);
+  const auto at_a = a.state.meet(from_a, from_b, a.now());
   ASSERT_TRUE(at_a);
   EXPECT_FALSE(at_a->peer_forgot);
   a.carry_to(b);
@@ -197,9 +205,9 @@ TEST(LinkState, AFullQueueIsGivenUpAndBothSidesLearnOfIt) {
 TEST(LinkState, AQueueThatOverflowsDuringAHandshakeMakesItVoid) {
   End a(10);
   End b(20);
-  const Hello said = a.hello(1);
+  const Card said = a.card();
   while (a.send(std::string(100, 'x'))) continue;
-  const auto refused = a.state.meet(said, b.hello(1), false);
+  const auto refused = a.state.meet(said, b.card(), a.now());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, RefusalCode::busy);
 }
@@ -207,22 +215,68 @@ TEST(LinkState, AQueueThatOverflowsDuringAHandshakeMakesItVoid) {
 TEST(LinkState, APeerThatForgetsWhatItAcknowledgedBreaksThePromise) {
   End a(10);
   End b(20);
-  shake_hands(a, b, 1);
+  shake_hands(a, b);
   a.send("one");
   a.carry_to(b);
   ASSERT_TRUE(a.state.on_received(1));
-  Hello forgetful = b.hello(2);
+  Card forgetful = b.card();
   forgetful.knows = {};
-  const auto meeting = a.state.meet(a.hello(2), forgetful, false);
+  const auto meeting = a.state.meet(a.card(), forgetful, a.now());
   ASSERT_TRUE(meeting);
   EXPECT_TRUE(meeting->peer_forgot);
   EXPECT_EQ(a.state.stream(), 2u);
 }
 
+// Where nobody can prove who it is, whoever was here in the peer's name must not keep the peer away for ever.
+TEST(LinkState, WithoutProofsWhatSomebodyElseSaidIsForgotten) {
+  const auto unproven = [](End& end) {
+    auto encounter = end.now();
+    encounter.proven = false;
+    return encounter;
+  };
+  const std::vector<std::function<void(Card&, End&)>> lies = {
+      [](Card& card, End&) { card.stream = card.first_stream = std::uint64_t{0} - 1; },
+      [](Card& card, End&) { card.incarnation = 999; },
+      [](Card&, End& at) {
+        for (std::uint64_t n = 1; n < 9; ++n) ASSERT_TRUE(at.state.on_data({.sequence = n}));
+      },
+  };
+  for (const bool proven : {false, true}) {
+    for (const auto& lie : lies) {
+      End a(10);
+      End b(20);
+      shake_hands(a, b);
+      Card lying = b.card();
+      lie(lying, a);
+      ASSERT_TRUE(a.state.meet(a.card(), lying, unproven(a)));
+      // The true one again, for as long as it takes the two to begin anew.
+      unsigned met = 0;
+      for (int i = 0; i < 3; ++i) {
+        const Card from_a = a.card();
+        const Card from_b = b.card();
+        auto at_a = a.now();
+        auto at_b = b.now();
+        at_a.proven = at_b.proven = proven;
+        const bool fine =
+            a.state.meet(from_a, from_b, at_a).has_value() && b.state.meet(from_b, from_a, at_b).has_value();
+        met += fine ? 1 : 0;
+      }
+      EXPECT_EQ(met, proven ? 0u : 3u);
+      if (proven) continue;
+      a.send("one");
+      b.send("two");
+      a.carry_to(b);
+      b.carry_to(a);
+      EXPECT_EQ(a.got, Texts{"two"});
+      EXPECT_EQ(b.got, Texts{"one"});
+    }
+  }
+}
+
 TEST(LinkState, AnAcknowledgementIsCarriedByAMessageOrDueAfterAFew) {
   End a(10);
   End b(20);
-  shake_hands(a, b, 1);
+  shake_hands(a, b);
   EXPECT_FALSE(b.state.owes_ack());
   for (std::uint64_t n = 1; n <= 3; ++n) ASSERT_TRUE(b.state.on_data({.sequence = n}));
   EXPECT_TRUE(b.state.owes_ack());

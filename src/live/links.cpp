@@ -106,7 +106,8 @@ std::expected<void, std::string> Links::Loop::begin() {
   say(LogLevel::info,
       fmt::format("event=listening self={} incarnation={} members={} tls={}", options_.self.value,
                   options_.incarnation, options_.members.size(), tls_ ? "on" : "off"));
-  if (options_.key.empty()) say(LogLevel::warning, "event=no_key text=\"whoever reaches the port may join\"");
+  if (!proves())
+    say(LogLevel::warning, "event=no_key text=\"whoever reaches the port of members may say to be one\"");
   accept();
   last_beat_ = Clock::now();
   for (const auto& link : links_) plan_dial(*link, {});
@@ -168,24 +169,57 @@ void Links::Loop::write_out(Session& session) {
   if (link && link->overflowed) return;
   std::array<ByteView, 16> pieces;
   for (;;) {
+    if (link && session.seal && session.unsent().empty()) seal_more(session, *link);
+    const bool plain = link && !session.seal;
     std::size_t count = 0;
-    if (!session.outbox.empty()) pieces[count++] = bytes_of(session.outbox);
-    if (link && link->control_left > 0) pieces[count++] = ByteView(link->control).last(link->control_left);
-    if (link) count += link->state.window().next_pieces(std::span(pieces).subspan(count));
+    if (!session.unsent().empty()) pieces[count++] = session.unsent();
+    if (plain && link->control_left > 0) pieces[count++] = ByteView(link->control).last(link->control_left);
+    if (plain) count += link->state.window().next_pieces(std::span(pieces).subspan(count));
     if (count == 0) return;
     std::size_t taken = session.connection->write(std::span(pieces).first(count));
     if (taken == 0) return;
-    const std::size_t greeting = std::min(taken, session.outbox.size());
-    session.outbox.erase(session.outbox.begin(),
-                         session.outbox.begin() + static_cast<std::ptrdiff_t>(greeting));
-    taken -= greeting;
+    const std::size_t ready = std::min(taken, session.unsent().size());
+    session.sent(ready);
+    taken -= ready;
     if (!link) continue;
     ++link->status.writes;
     link->wrote = true;
+    if (!plain) continue;
     const std::size_t control = std::min(taken, link->control_left);
     link->control_left -= control;
     link->state.window().take(taken - control);
   }
+}
+
+// What is sealed counts as taken, as if the kernel had it: it cannot be sealed again for this connection, and
+// for the next it is.
+void Links::Loop::seal_more(Session& session, Link& link) {
+  constexpr unsigned records = 4;
+  for (unsigned i = 0; i < records; ++i) {
+    std::array<ByteView, 4> pieces;
+    std::size_t count = 0;
+    if (link.control_left > 0) pieces[count++] = ByteView(link.control).last(link.control_left);
+    std::size_t room = most_sealed_bytes - std::exchange(link.control_left, 0);
+    const auto more = std::span(pieces).subspan(count);
+    const std::size_t found = link.state.window().next_pieces(more);
+    std::size_t taken = 0;
+    for (ByteView& piece : more.first(found)) {
+      piece = piece.first(std::min(piece.size(), room));
+      room -= piece.size();
+      taken += piece.size();
+      if (!piece.empty()) ++count;
+    }
+    if (count == 0) return;
+    session.seal->close(std::span(pieces).first(count), session.outbox);
+    link.state.window().take(taken);
+  }
+}
+
+void Links::Loop::Session::sent(std::size_t bytes) {
+  outbox_sent += bytes;
+  if (outbox_sent < outbox.size()) return;
+  outbox.clear();
+  outbox_sent = 0;
 }
 
 // Only where nothing else waits to be sent: every message carries the same news.

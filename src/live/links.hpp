@@ -33,6 +33,7 @@ struct LinkOptions {
   std::string group = {};
   std::string algorithm = {};
   std::string key = {};     // shared by all members; use 32 random bytes
+  bool insecure = false;    // listens for anybody, on any address, without key and TLS
   std::uint64_t epoch = 0;  // of the configuration; where members change: which data this one has
   MemberList list = MemberList::fixed;
   std::uint64_t incarnation = 0;  // 0: a fresh one
@@ -50,7 +51,8 @@ struct LinkOptions {
   Duration redial_most = std::chrono::seconds(1);
   Duration knock_after = std::chrono::seconds(2);  // the greater id dials too, where members change
   Duration rest = std::chrono::seconds(1);         // before who said what cannot be is let in again
-  std::size_t half_open = 32;                      // connections of strangers at a time
+  // Connections at a time of those who have not said yet who they are; half of them from one address at most.
+  std::size_t half_open = 64;
   LinkLimits limits = {};
 };
 
@@ -68,8 +70,9 @@ struct LinkStatus {
   std::uint64_t duplicates = 0;  // that were dropped
   std::uint64_t writes = 0;      // how often the kernel was given something
   std::uint64_t broken_promises = 0;
-  std::uint64_t refusals = 0;    // by either side
-  std::uint64_t objections = 0;  // of the owner, to what the peer said
+  std::uint64_t refusals = 0;      // by either side
+  std::uint64_t objections = 0;    // of the owner, to what the peer said
+  std::uint64_t wrong_frames = 0;  // that were not sealed by the peer, or not as its next one
   std::string last_refusal = {};
 };
 

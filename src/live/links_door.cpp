@@ -30,6 +30,13 @@ std::expected<void, std::string> Links::Loop::listen() {
     return std::unexpected(fmt::format("{}: cannot {}: {}", in_words(where), what, error.message()));
   };
   if (error) return at_fault("find the address");
+  if (!proves() && !options_.insecure && !is_loopback(where.host))
+    return std::unexpected(fmt::format(
+        "{}: members are not waited for there without a key or TLS, since whoever reaches that address could "
+        "say to "
+        "be one. Either: openssl rand -base64 32 > key && chmod 600 key, the same file for all members, and "
+        "--key-file key. Or: --tls-cert, --tls-key and --tls-ca. (--insecure-members does without.)",
+        in_words(where)));
   const tcp::endpoint endpoint = found.begin()->endpoint();
   acceptor_.open(endpoint.protocol(), error);
   if (error) return at_fault("open a socket");
@@ -56,28 +63,44 @@ void Links::Loop::on_accept(const Error& error, tcp::socket socket) {
     return wake_at(*accept_at_);
   }
   ++door_.accepted;
-  const bool room = make_room_at_the_door();
+  Error gone;
+  const auto from = socket.remote_endpoint(gone).address();
+  const bool room = make_room_at_the_door(from);
   const SessionPointer session = add_session(Side::acceptor);
+  session->from = from;
   start(session, std::move(socket));
   if (!room) dismiss(*session, {RefusalCode::busy, "too many connections are shaking hands"});
   count_door();
   accept();
 }
 
-// A member says hello at once. Who stands at the door in silence, or is on its way out, goes first.
-bool Links::Loop::make_room_at_the_door() {
-  if (door_.half_open < options_.half_open) return true;
-  const auto victim_in = [&](Phase phase) {
-    return std::ranges::find_if(sessions_, [&](const SessionPointer& one) {
-      const bool silent = !one->handshake || !one->handshake->theirs();
-      return one->stranger() && one->phase == phase && (phase == Phase::parting || silent);
-    });
+// Whoever is a member says so at once, so the oldest of those who have not goes first: whatever the number of
+// strangers, a member has as long as it takes so many of them to come. One address has half of the door at
+// most, and where a peer proved itself before nobody is sent away for those who come from elsewhere.
+bool Links::Loop::make_room_at_the_door(const asio::ip::address& from) {
+  const auto of_sender = [&](const SessionPointer& one) { return one->stranger() && one->from == from; };
+  const auto elsewhere = [&](const SessionPointer& one) {
+    return one->stranger() && std::ranges::none_of(links_, [&](const auto& link) {
+             return !link->proven_at.is_unspecified() && link->proven_at == one->from;
+           });
   };
-  auto victim = victim_in(Phase::parting);
-  if (victim == sessions_.end()) victim = victim_in(Phase::greeting);
-  if (victim == sessions_.end()) return false;
+  const auto parting = [](const SessionPointer& one) {
+    return one->stranger() && one->phase == Phase::parting;
+  };
+  const auto any = [](const SessionPointer& one) { return one->stranger(); };
+  const auto same = static_cast<std::size_t>(std::ranges::count_if(sessions_, of_sender));
+  auto victim = sessions_.end();
+  if (door_.half_open >= options_.half_open) {
+    victim = std::ranges::find_if(sessions_, parting);
+    if (victim == sessions_.end()) victim = std::ranges::find_if(sessions_, elsewhere);
+    if (victim == sessions_.end()) victim = std::ranges::find_if(sessions_, any);
+  } else if (same >= std::max<std::size_t>(1, options_.half_open / 2)) {
+    victim = std::ranges::find_if(sessions_, of_sender);
+  }
+  if (victim == sessions_.end()) return door_.half_open < options_.half_open;
   const SessionPointer session = *victim;
-  dismiss(*session, {RefusalCode::busy, "too many connections are shaking hands, and this one was silent"});
+  dismiss(*session,
+          {RefusalCode::busy, "too many connections are shaking hands, and this one was the oldest"});
   return true;
 }
 
@@ -123,6 +146,8 @@ void Links::Loop::connect(const SessionPointer& session, std::vector<tcp::endpoi
 void Links::Loop::on_connect(const SessionPointer& session, const Error& error) {
   if (session->phase != Phase::connecting) return;
   if (error) return drop(*session, error.message());
+  Error gone;
+  session->from = session->connecting->remote_endpoint(gone).address();
   start(session, std::move(*session->connecting));
 }
 

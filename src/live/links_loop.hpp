@@ -47,10 +47,17 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
     std::optional<tcp::socket> connecting = {};
     std::shared_ptr<Connection> connection = {};
     std::optional<Handshake> handshake = {};
-    Bytes outbox = {};  // of the handshake
+    Bytes outbox = {};  // as it goes over the wire: of the handshake, and what was sealed
+    std::size_t outbox_sent = 0;
+    std::optional<Seal> seal = {};       // of what follows the handshake
+    std::vector<std::byte> opened = {};  // what was under it, up to a frame that has not come in full
+    std::uint64_t greeted = 0;           // when our hello left
+    boost::asio::ip::address from = {};
     Time deadline = {};
 
     bool stranger() const { return side == Side::acceptor && phase != Phase::established; }
+    ByteView unsent() const { return bytes_of(outbox).subspan(outbox_sent); }
+    void sent(std::size_t bytes);
   };
 
   struct Link {
@@ -64,8 +71,8 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
     std::shared_ptr<Session> session = {};  // established
     std::optional<Time> dial_at = {};       // unset while dialling, connected, or being dialled
     std::optional<Time> ack_at = {};
-    std::uint64_t attempts = 0;
-    Time rests_until = {};  // the peer said what cannot be
+    boost::asio::ip::address proven_at = {};  // where the peer was when it last proved who it is
+    Time rests_until = {};                    // the peer said what cannot be
     bool resolving = false;
     bool told_up = false;
     bool dirty = false;          // something waits for the end of this turn
@@ -92,7 +99,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   std::expected<void, std::string> listen();
   void accept();
   void on_accept(const Error& error, tcp::socket socket);
-  bool make_room_at_the_door();
+  bool make_room_at_the_door(const boost::asio::ip::address& from);
   void dial(Link& link);
   void connect(const SessionPointer& session, std::vector<tcp::endpoint> endpoints);
   void on_connect(const SessionPointer& session, const Error& error);
@@ -103,6 +110,8 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   void on_ready(Session& session);
   static bool listens(const Session& session);
   std::size_t on_bytes(Session& session, ByteView bytes);
+  std::size_t most_body(const Session& session) const;
+  void on_record(Session& session, const Frame& record);
   void on_frame(Session& session, const Frame& frame);
   void on_greeting(Session& session, const Frame& frame);
   void on_refused(Session& session, const Frame& frame);
@@ -112,6 +121,8 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   void establish(Session& session);
   void report(Link& link, const LinkState::Meeting& meeting);
   void refuse(Session& session, const Refusal& refusal);
+  void turn_back(Session& session, const Refusal& refusal);
+  void stop_dialling(const Link& link);
   void dismiss(Session& session, const Refusal& refusal);
   void drop(Session& session, std::string_view why);
   void detach(Session& session);
@@ -121,6 +132,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   void mark_dirty(Link& link);
   void end_turn();
   void write_out(Session& session);
+  void seal_more(Session& session, Link& link);
   void say_alive(Link& link);
   void break_promise(Link& link, const std::string& why);
 
@@ -135,8 +147,10 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   Link& make_link(const Peer& peer);
   void plan_dial(Link& link, LinkOptions::Duration after);
   void reap(NodeId id);
-  std::optional<Refusal> verdict(const Hello& theirs) const;
-  Standing standing(const Link& link) const;
+  std::optional<Refusal> verdict(const Card& theirs) const;
+  // Whether whoever finished a handshake is a member, and not only says so.
+  bool proves() const { return !options_.key.empty() || options_.tls.wanted(); }
+  Standing standing(NodeId peer) const;
   void count_door();
   void say(LogLevel level, std::string_view text) const {
     if (log_) log_(level, text);
@@ -160,6 +174,7 @@ class Links::Loop : public std::enable_shared_from_this<Links::Loop> {
   Time last_beat_ = {};
   std::optional<Time> accept_at_ = {};
   bool turn_ends_ = false;
+  std::uint64_t moments_ = 0;  // hellos and meetings so far
   DoorStatus door_ = {};
   unsigned stranger_lines_ = 0;
   std::uint64_t stranger_lines_left_out_ = 0;

@@ -12,25 +12,29 @@ namespace {
 
 constexpr auto parting_time = std::chrono::seconds(1);
 
+Refusal wrong_frame() {
+  return {RefusalCode::wrong_frame, "a frame that was not sealed by the peer, or not as its next one"};
+}
+
 }  // namespace
 
-Standing Links::Loop::standing(const Link& link) const {
-  return {options_.incarnation, link.state.stream(), link.state.first_stream(), link.state.knows()};
+Standing Links::Loop::standing(NodeId peer) const {
+  const Link* const link = find(peer);
+  if (!link) return {.incarnation = options_.incarnation, .stream = 1, .first_stream = 1};
+  return {options_.incarnation, link->state.stream(), link->state.first_stream(), link->state.knows()};
 }
 
 void Links::Loop::on_ready(Session& session) {
   const std::string binding = session.connection->binding();
-  if (session.side == Side::dialler) {
-    Link& link = *session.link;
-    session.handshake = Handshake::dial(terms_, options_.self, link.peer.id, standing(link), ++link.attempts,
-                                        fresh_nonce(), binding, session.outbox);
-    return write_out(session);
+  const auto of_peer = [this](NodeId id) { return standing(id); };
+  if (session.side == Side::acceptor) {
+    session.handshake = Handshake::accept(terms_, options_.self, of_peer, fresh_nonce(), binding);
+    return;
   }
-  const auto of_peer = [this](NodeId id) {
-    const Link* const known = find(id);
-    return known ? standing(*known) : Standing{options_.incarnation, 1, 1, {}};
-  };
-  session.handshake = Handshake::accept(terms_, options_.self, of_peer, fresh_nonce(), binding);
+  session.greeted = ++moments_;
+  session.handshake = Handshake::dial(terms_, options_.self, session.link->peer.id, of_peer, fresh_nonce(),
+                                      binding, session.outbox);
+  write_out(session);
 }
 
 // Once our queue has overflowed, what the peer acknowledges is about the stream before: this connection is
@@ -43,19 +47,39 @@ bool Links::Loop::listens(const Session& session) {
 std::size_t Links::Loop::on_bytes(Session& session, ByteView bytes) {
   std::size_t done = 0;
   while (listens(session)) {
-    const std::size_t most =
-        session.phase == Phase::greeting ? most_greeting_bytes : options_.limits.message_bytes + 16;
-    const auto frame = next_frame(bytes.subspan(done), most);
+    const auto frame = next_frame(bytes.subspan(done), most_body(session));
     if (!frame) {
-      refuse(session, refusal_for(frame.error()));
+      refuse(session, session.seal ? wrong_frame() : refusal_for(frame.error()));
       break;
     }
     if (!*frame) break;
     done += (*frame)->size;
-    on_frame(session, **frame);
+    session.seal ? on_record(session, **frame) : on_frame(session, **frame);
   }
   if (session.phase == Phase::established) after_reading(*session.link);
   return done;
+}
+
+std::size_t Links::Loop::most_body(const Session& session) const {
+  if (session.phase == Phase::greeting) return most_greeting_bytes;
+  return session.seal ? most_sealed_bytes + seal_tag_bytes : options_.limits.message_bytes + 16;
+}
+
+// Whatever is not under the seal was not said by the peer. It ends the connection, as if it had broken; on
+// the next one both go on where they were.
+void Links::Loop::on_record(Session& session, const Frame& record) {
+  if (record.kind != FrameKind::sealed || !session.seal->open(record.body, session.opened))
+    return refuse(session, wrong_frame());
+  ByteView rest = session.opened;
+  while (listens(session)) {
+    const auto frame = next_frame(rest, options_.limits.message_bytes + 16);
+    if (!frame) return refuse(session, refusal_for(frame.error()));
+    if (!*frame) break;
+    rest = rest.subspan((*frame)->size);
+    on_frame(session, **frame);
+  }
+  const auto left = static_cast<std::ptrdiff_t>(rest.size());
+  session.opened.erase(session.opened.begin(), session.opened.end() - left);
 }
 
 void Links::Loop::on_frame(Session& session, const Frame& frame) {
@@ -70,6 +94,7 @@ void Links::Loop::on_frame(Session& session, const Frame& frame) {
 }
 
 void Links::Loop::on_greeting(Session& session, const Frame& frame) {
+  if (session.side == Side::acceptor && frame.kind == FrameKind::hello) session.greeted = ++moments_;
   const auto finished = session.handshake->on_frame(frame, session.outbox);
   if (!finished) return refuse(session, finished.error());
   if (*finished) return establish(session);
@@ -126,7 +151,7 @@ void Links::Loop::after_reading(Link& link) {
 }
 
 // Of somebody who has proved to know the key, and to whom we have by then.
-std::optional<Refusal> Links::Loop::verdict(const Hello& theirs) const {
+std::optional<Refusal> Links::Loop::verdict(const Card& theirs) const {
   if (terms_.list == MemberList::fixed) return std::nullopt;
   if (!terms_.knows(theirs.from) && !terms_.welcoming)
     return Refusal{RefusalCode::removed_member,
@@ -139,25 +164,27 @@ std::optional<Refusal> Links::Loop::verdict(const Hello& theirs) const {
 }
 
 void Links::Loop::establish(Session& session) {
-  const Handshake& handshake = *session.handshake;
+  Handshake& handshake = *session.handshake;
   const NodeId from = handshake.theirs()->from;
+  if (!tls_) session.seal = handshake.take_seal();
+  // Our card goes with it: the other side knows then who says so.
   if (const auto no = verdict(*handshake.theirs())) return refuse(session, *no);
   Link& link = knows(from) ? *find(from) : make_link({.id = from});
   session.link = &link;
-  if (Clock::now() < link.rests_until) {
-    session.outbox.clear();
-    return refuse(session, {RefusalCode::busy, "this peer said what cannot be, a moment ago"});
-  }
-  const auto meeting = link.state.meet(handshake.ours(), *handshake.theirs(), link.session != nullptr);
-  if (!meeting) {
-    session.outbox.clear();  // our proof, which would let the other side believe that it is in
-    return refuse(session, meeting.error());
-  }
+  if (Clock::now() < link.rests_until)
+    return turn_back(session, {RefusalCode::busy, "this peer said what cannot be, a moment ago"});
+  const auto meeting = link.state.meet(handshake.ours(), *handshake.theirs(),
+                                       {.connected = link.session != nullptr,
+                                        .proven = proves(),
+                                        .greeted = session.greeted,
+                                        .now = ++moments_});
+  if (!meeting) return turn_back(session, meeting.error());
   if (link.session) drop(*link.session, "replaced by a newer connection");
   session.phase = Phase::established;
   link.session = *std::ranges::find(sessions_, &session, &SessionPointer::get);
   link.dial_at.reset();
-  link.attempts = std::max(link.attempts, handshake.theirs()->attempt);  // whoever dials next goes on from it
+  stop_dialling(link);
+  if (proves()) link.proven_at = session.from;
   link.redial.succeeded();
   link.silence.heard();
   ++link.status.connects;
@@ -187,6 +214,27 @@ void Links::Loop::report(Link& link, const LinkState::Meeting& meeting) {
   if (meeting.peer_forgot && link.session) drop(*link.session, "begins a new stream");
 }
 
+// Two that dial each other at the same time need one connection. A card that is written after we met on
+// another would speak of a past that the peer cannot recognize.
+void Links::Loop::stop_dialling(const Link& link) {
+  const auto sessions = sessions_;
+  for (const SessionPointer& one : sessions) {
+    const bool dialling = one->phase == Phase::connecting || one->phase == Phase::greeting;
+    if (one->link == &link && dialling) drop(*one, "the peer was met on another connection");
+  }
+}
+
+// The acceptor's card, which has not left, would let the other side believe that it is in. Nor has that side
+// a seal yet.
+void Links::Loop::turn_back(Session& session, const Refusal& refusal) {
+  if (session.side == Side::acceptor) {
+    session.outbox.clear();
+    session.outbox_sent = 0;
+    session.seal.reset();
+  }
+  refuse(session, refusal);
+}
+
 void Links::Loop::count_refusal(Link& link, std::string text) {
   ++link.status.refusals;
   link.status.last_refusal = std::move(text);
@@ -198,6 +246,7 @@ void Links::Loop::refuse(Session& session, const Refusal& refusal) {
   const std::string text =
       fmt::format("code={} text={}", enumerator_name(refusal.code), in_quotes(refusal.text));
   if (session.link) {
+    if (refusal.code == RefusalCode::wrong_frame) ++session.link->status.wrong_frames;
     count_refusal(*session.link, "refused by us: " + text);
     say(LogLevel::warning, fmt::format("event=refused peer={} {}", session.link->name(), text));
   } else {
@@ -205,8 +254,16 @@ void Links::Loop::refuse(Session& session, const Refusal& refusal) {
   }
   // In the middle of a frame nobody would understand another.
   if (session.phase == Phase::established && session.link->mid_frame()) return drop(session, "refused");
-  Bytes last_words = std::move(session.outbox);
-  encode_refused(refusal, last_words);
+  const auto unsent = numbers_of(session.unsent());
+  Bytes last_words(unsent.begin(), unsent.end());
+  if (session.seal) {
+    Bytes plain;
+    encode_refused(refusal, plain);
+    const ByteView whole = bytes_of(plain);
+    session.seal->close({&whole, 1}, last_words);
+  } else {
+    encode_refused(refusal, last_words);
+  }
   detach(session);
   session.phase = Phase::parting;
   session.deadline = Clock::now() + parting_time;

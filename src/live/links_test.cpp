@@ -250,8 +250,8 @@ class Impostor {
     const sockaddr_in address = local(members[1].port);
     EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     Bytes out;
-    auto handshake = Handshake::dial(terms_, {1}, {2}, {.incarnation = 1, .stream = 1, .first_stream = 1}, 1,
-                                     fresh_nonce(), {}, out);
+    const auto standing = [](NodeId) { return Standing{.incarnation = 1, .stream = 1, .first_stream = 1}; };
+    auto handshake = Handshake::dial(terms_, {1}, {2}, standing, fresh_nonce(), {}, out);
     for (bool done = false; !done;) {
       say(bytes_of(out));
       out.clear();
@@ -261,12 +261,23 @@ class Impostor {
       done = step && *step;
       EXPECT_TRUE(step);
     }
+    seal_ = handshake.take_seal();
   }
   ~Impostor() { close(socket_); }
   void say(ByteView bytes) const { send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  Bytes sealed(ByteView bytes) {
+    Bytes record;
+    seal_->close({&bytes, 1}, record);
+    return record;
+  }
+  void say_sealed(ByteView bytes) { say(bytes_of(sealed(bytes))); }
   std::optional<RefusalCode> refused_with() {
-    while (const auto frame = next()) {
-      if (frame->kind == FrameKind::refused) return decode_refused(frame->body)->code;
+    while (const auto record = next()) {
+      if (record->kind != FrameKind::sealed) return std::nullopt;
+      std::vector<std::byte> opened;
+      EXPECT_TRUE(seal_->open(record->body, opened));
+      const auto frame = next_frame(opened, most_greeting_bytes).value().value();
+      if (frame.kind == FrameKind::refused) return decode_refused(frame.body)->code;
     }
     return std::nullopt;
   }
@@ -290,6 +301,7 @@ class Impostor {
   boost::asio::io_context& loop_;
   int socket_;
   Terms terms_;
+  std::optional<Seal> seal_;
   std::string in_;
   std::size_t last_ = 0;
 };
@@ -300,13 +312,7 @@ TEST(Links, APeerThatBreaksTheRulesAfterTheHandshakeIsRefused) {
     return std::string(reinterpret_cast<const char*>(head.data()), head.size());
   };
   Bytes hello;
-  encode_hello(wire_versions,
-               {.members = std::string(32, 'x'),
-                .incarnation = 1,
-                .stream = 1,
-                .first_stream = 1,
-                .nonce = std::string(32, 'x')},
-               hello);
+  encode_hello({wire_versions, std::string(32, 'x')}, hello);
   const std::vector<std::pair<std::string, RefusalCode>> offences = {
       {data(3, 0), RefusalCode::out_of_order},  // a gap
       {data(1, 5), RefusalCode::out_of_order},  // acknowledges what was never sent
@@ -321,13 +327,109 @@ TEST(Links, APeerThatBreaksTheRulesAfterTheHandshakeIsRefused) {
     const auto members = some_members(2);
     Member two(loop, usual({2}, members));
     Impostor impostor(loop, members);
-    impostor.say(bytes_of(data(1, 0)));
+    impostor.say_sealed(bytes_of(data(1, 0)));
     ASSERT_TRUE(comes_true(loop, [&] { return two.got.size() == 1; }));
-    impostor.say(bytes_of(bytes));
+    impostor.say_sealed(bytes_of(bytes));
     EXPECT_EQ(impostor.refused_with(), code);
     EXPECT_EQ(two.links->status({1}).refusals, 1u);
     EXPECT_EQ(two.got.size(), 1u);
   }
+}
+
+// What comes after the handshake from somebody who has seen everything on the wire, and not the key.
+TEST(Links, AFrameThatIsNotTheNextUnderTheSealEndsTheConnection) {
+  const auto message = [](std::uint64_t sequence) {
+    const auto head = data_head(sequence, 0, 0);
+    return std::string(reinterpret_cast<const char*>(head.data()), head.size());
+  };
+  using Offence = std::function<void(Impostor&)>;
+  const std::vector<std::pair<const char*, Offence>> offences = {
+      {"in the clear", [&](Impostor& one) { one.say(bytes_of(message(2))); }},
+      {"a refusal in the clear",
+       [](Impostor& one) {
+         Bytes refused;
+         encode_refused({RefusalCode::removed_member, "forged"}, refused);
+         one.say(bytes_of(refused));
+       }},
+      {"changed",
+       [&](Impostor& one) {
+         Bytes record = one.sealed(bytes_of(message(2)));
+         record[frame_head_bytes] ^= 1;
+         one.say(bytes_of(record));
+       }},
+      {"with another length",
+       [&](Impostor& one) {
+         Bytes record = one.sealed(bytes_of(message(2)));
+         record[0] -= 1;
+         one.say(bytes_of(record));
+       }},
+      {"twice",
+       [&](Impostor& one) {
+         const Bytes record = one.sealed(bytes_of(message(1)));  // a duplicate, which alone does no harm
+         one.say(bytes_of(record));
+         one.say(bytes_of(record));
+       }},
+      {"in another order",
+       [&](Impostor& one) {
+         const Bytes first = one.sealed(bytes_of(message(2)));
+         one.say(bytes_of(one.sealed(bytes_of(message(3)))));
+         one.say(bytes_of(first));
+       }},
+      {"after one that is missing",
+       [&](Impostor& one) {
+         one.sealed(bytes_of(message(1)));
+         one.say_sealed(bytes_of(message(2)));
+       }},
+      {"of another kind", [&](Impostor& one) { one.say(bytes_of(std::string("\x01\0\0\0\x63", 5))); }},
+      {"too long", [&](Impostor& one) { one.say(bytes_of(std::string("\xff\xff\xff\xff\x06", 5))); }},
+  };
+  for (const auto& [name, offend] : offences) {
+    boost::asio::io_context loop;
+    const auto members = some_members(2);
+    Member two(loop, usual({2}, members));
+    Impostor impostor(loop, members);
+    impostor.say_sealed(bytes_of(message(1)));
+    ASSERT_TRUE(comes_true(loop, [&] { return two.got.size() == 1; })) << name;
+    offend(impostor);
+    EXPECT_EQ(impostor.refused_with(), RefusalCode::wrong_frame) << name;
+    EXPECT_EQ(two.links->status({1}).wrong_frames, 1u) << name;
+    EXPECT_TRUE(two.logged("code=wrong_frame")) << name;
+    EXPECT_EQ(two.got.size(), 1u) << name;
+    EXPECT_TRUE(two.turned_away.empty()) << name;
+  }
+}
+
+TEST(Links, OfAnotherConnectionNothingIsTaken) {
+  boost::asio::io_context loop;
+  const auto members = some_members(2);
+  Member two(loop, usual({2}, members));
+  const auto head = data_head(1, 0, 0);
+  Bytes recorded;
+  {
+    Impostor before(loop, members);
+    recorded = before.sealed(head);
+  }
+  Impostor now(loop, members);
+  now.say(bytes_of(recorded));
+  EXPECT_EQ(now.refused_with(), RefusalCode::wrong_frame);
+  EXPECT_TRUE(two.got.empty());
+}
+
+TEST(Links, ListenForAnybodyOnlyOnThisMachine) {
+  boost::asio::io_context loop;
+  auto members = some_members(2);
+  LinkOptions options = usual({1}, members);
+  options.key = "";
+  EXPECT_EQ(Member(loop, options).error, "");
+  options.listen = {"0.0.0.0", members[0].port};
+  const std::string error = Member(loop, options).error;
+  for (const char* way_out : {"openssl rand -base64 32 > key && chmod 600 key", "--key-file", "--tls-cert"})
+    EXPECT_NE(error.find(way_out), std::string::npos) << error;
+  options.insecure = true;
+  EXPECT_EQ(Member(loop, options).error, "");
+  options.insecure = false;
+  options.key = "k";
+  EXPECT_EQ(Member(loop, options).error, "");
 }
 
 TEST(Links, AStrangersTextCannotForgeALine) {

@@ -44,6 +44,20 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   return text_of(digest);
 }
 
+std::string hkdf_sha256(std::string_view secret, std::string_view salt, std::string_view use,
+                        std::size_t bytes) {
+  const std::string extracted = hmac_sha256(salt, secret);
+  std::string out;
+  std::string block;
+  for (char count = 1; out.size() < bytes; ++count) {
+    ensure(count < 8, "a few keys are wanted, no stream of them");
+    block = hmac_sha256(extracted, (block += use) += count);
+    out += block;
+  }
+  out.resize(bytes);
+  return out;
+}
+
 bool same_secret(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

@@ -1,5 +1,6 @@
-// Whatever a stranger sends, a link refuses it or waits for more; and nobody without the key gets in. The
-// first byte chooses who is spoken to, the rest is what arrives.
+// Whatever a stranger sends, a link refuses it or waits for more; nobody without the key gets in, and after
+// the handshake nobody without it is heard. The first byte chooses who is spoken to, the rest is what
+// arrives.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -43,15 +44,23 @@ bool decode_one(const Frame& frame) {
   Bytes again;
   switch (frame.kind) {
     case FrameKind::hello:
-      if (const auto greeting = decode_hello(frame.body, wire_versions); greeting && greeting->hello) {
-        encode_hello(greeting->versions, *greeting->hello, again);
+      if (const auto hello = decode_hello(frame.body, wire_versions);
+          hello && overlap(hello->versions, wire_versions)) {
+        encode_hello(*hello, again);
         require(same(again, frame), "a hello has one encoding");
       }
       break;
-    case FrameKind::proof:
-      if (const auto proof = decode_proof(frame.body))
-        encode_proof(*proof, again), require(same(again, frame), "proof");
+    case FrameKind::card:
+      if (const auto card = decode_card(frame.body)) {
+        encode_card(*card, again);
+        require(same(again, frame), "a card has one encoding");
+      }
       break;
+    case FrameKind::sealed: {
+      std::vector<std::byte> opened;
+      require(!Seal({}).open(frame.body, opened) && opened.empty(), "nobody seals without the key");
+      break;
+    }
     case FrameKind::refused:
       if (const auto refusal = decode_refused(frame.body)) {
         encode_refused(*refusal, again);
@@ -89,13 +98,78 @@ void shake_hands(Handshake handshake, ByteView bytes) {
   require(out.size() <= 4 * most_greeting_bytes, "a handshake does not say more than it hears");
 }
 
+// Without a key anybody gets in who says the right things: a member meets it, and others after it, or
+// refuses.
+void meet_anybody(ByteView bytes) {
+  Terms open = terms;
+  open.key.clear();
+  ChunkPool pool(64);
+  LinkState state(pool, 5, {.queue_bytes = 4096, .message_bytes = 256});
+  const auto standing = [&](NodeId) {
+    return Standing{5, state.stream(), state.first_stream(), state.knows()};
+  };
+  std::uint64_t moments = 0;
+  while (!bytes.empty()) {
+    Bytes out;
+    auto handshake = Handshake::accept(open, {2}, standing, nonce, {});
+    bool done = false;
+    std::size_t used = 0;
+    for_each_frame(bytes, most_greeting_bytes, [&](const Frame& frame) {
+      used += frame.size;
+      const auto step = handshake.on_frame(frame, out);
+      done = step && *step;
+      return step && !*step;
+    });
+    if (!done) return;
+    bytes = bytes.subspan(used);
+    const std::uint64_t greeted = ++moments;
+    const auto met =
+        state.meet(handshake.ours(), *handshake.theirs(),
+                   {.connected = moments % 4 == 1, .proven = false, .greeted = greeted, .now = ++moments});
+    if (!met) require(!met.error().text.empty(), "a refusal has a reason");
+    state.send(ByteView(bytes).first(std::min<std::size_t>(bytes.size(), 256)));
+    std::array<ByteView, 4> pieces;
+    for (std::size_t i = 0, count = state.window().next_pieces(pieces); i < count; ++i)
+      state.window().take(pieces[i].size());
+  }
+}
+
+// After the handshake, somebody on the way between two who know the key: of what the one said, the first so
+// many records arrive as they were, then comes whatever the input says.
+void stand_between(ByteView bytes) {
+  Seal::Keys keys;
+  keys.sending.fill(std::byte{1});
+  keys.receiving.fill(std::byte{2});
+  Seal one(keys);
+  std::swap(keys.sending, keys.receiving);
+  Seal other(keys);
+  if (bytes.empty()) return;
+  std::array<Bytes, 4> said;
+  for (Bytes& record : said) {
+    const ByteView words = bytes_of(std::string_view("what it said"));
+    one.close({&words, 1}, record);
+  }
+  const std::size_t intact = std::to_integer<std::size_t>(bytes[0]) % said.size();
+  std::vector<std::byte> opened;
+  for (std::size_t i = 0; i < intact; ++i)
+    require(other.open(bytes_of(said[i]).subspan(frame_head_bytes), opened), "what was said opens");
+  const std::size_t before = opened.size();
+  for_each_frame(bytes.subspan(1), most_sealed_bytes + seal_tag_bytes, [&](const Frame& frame) {
+    const auto next = bytes_of(said[intact]).subspan(frame_head_bytes);
+    const bool true_one = std::ranges::equal(frame.body, next);
+    require(other.open(frame.body, opened) == true_one, "nothing opens but what was said next");
+    return !true_one;
+  });
+  require(opened.size() - before <= 12, "one record brings what is in one");
+}
+
 // After the handshake: a peer that knows the key and says anything.
 void run_link(ByteView bytes) {
   ChunkPool pool(64);
   LinkState state(pool, 1, {.queue_bytes = 4096, .message_bytes = 256});
-  const Hello ours = {.incarnation = 1, .stream = 1, .first_stream = 1, .attempt = 1};
-  const Hello theirs = {.incarnation = 2, .stream = 1, .first_stream = 1, .attempt = 1};
-  require(state.meet(ours, theirs, false).has_value(), "two that never met can meet");
+  const Card ours = {.incarnation = 1, .stream = 1, .first_stream = 1};
+  const Card theirs = {.incarnation = 2, .stream = 1, .first_stream = 1};
+  require(state.meet(ours, theirs, {.greeted = 1, .now = 2}).has_value(), "two that never met can meet");
   for_each_frame(bytes, 256 + 16, [&](const Frame& frame) {
     const std::uint64_t before = state.received();
     state.send(frame.body.first(std::min<std::size_t>(frame.body.size(), 256)));
@@ -121,7 +195,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto standing = [](NodeId) { return Standing{.incarnation = 5, .stream = 1, .first_stream = 1}; };
   switch (data[0]) {
     case 'A': shake_hands(Handshake::accept(terms, {2}, standing, nonce, {}), bytes); break;
-    case 'D': shake_hands(Handshake::dial(terms, {1}, {2}, standing({2}), 1, nonce, {}, hello), bytes); break;
+    case 'D': shake_hands(Handshake::dial(terms, {1}, {2}, standing, nonce, {}, hello), bytes); break;
+    case 'M': meet_anybody(bytes); break;
+    case 'S': stand_between(bytes); break;
     case 'L': run_link(bytes); break;
     default: for_each_frame(bytes, std::size_t{data[0]} * 16, decode_one);
   }

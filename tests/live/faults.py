@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from harness import CONCLAVE, Group, ProxiedGroup, Skipped, run_tests, wait_until
+from harness import CONCLAVE, Group, ProxiedGroup, Skipped, new_key, run_tests, wait_until
 
 CLOCK_STEP = sys.argv[4]
 LONG = "--long" in sys.argv
@@ -306,6 +306,7 @@ def cable_pulled(engine):
         for i in group.everyone:
             group.hosts[i] = f"{cables.net}.{i}"
             group.around[i] = cables.inside(i)
+        group.flags += ["--key-file", new_key(group.folder)]  # these addresses are not this machine's alone
         with group:
             group.finish(group.contend(5))
             epoch = group.epoch(1)

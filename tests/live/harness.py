@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
 import socket
@@ -66,6 +67,14 @@ def wait_until(condition, patience=20.0, what="something"):
             return
         time.sleep(0.05)
     raise AssertionError(f"{what} did not happen within {patience} s")
+
+
+def new_key(folder):
+    """A file with a secret that members share."""
+    path = f"{folder}/key"
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+        file.write(secrets.token_hex(32))
+    return path
 
 
 class Group:

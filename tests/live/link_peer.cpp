@@ -264,11 +264,12 @@ class Member {
     for (const auto& [id, stream] : peers_) {
       const LinkStatus status = links_->status(id);
       say("report peer={} incarnation={} up={} sent={} received={} queued={} connects={} sent_again={} "
-          "duplicates={} writes={} ups={} downs={} broken={} refusals={} state={} last_refusal={}",
+          "duplicates={} writes={} ups={} downs={} broken={} refusals={} wrong_frames={} state={} "
+          "last_refusal={}",
           id.value, stream.incarnation, stream.up ? 1 : 0, stream.sent, stream.received,
           status.queued_messages, status.connects, status.sent_again, status.duplicates, status.writes,
-          stream.ups, stream.downs, stream.broken, status.refusals, enumerator_name(status.state),
-          status.last_refusal);
+          stream.ups, stream.downs, stream.broken, status.refusals, status.wrong_frames,
+          enumerator_name(status.state), status.last_refusal);
     }
     const DoorStatus door = links_->door();
     say("door accepted={} refused={} half_open={} most_half_open={} incarnation={}", door.accepted,

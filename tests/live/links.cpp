@@ -2,11 +2,14 @@
 // it did: a fault that did not happen proves nothing.
 #include <fmt/format.h>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <sstream>
+#include <thread>
 
 #include "live/frames.hpp"
+#include "live/members.hpp"
 #include "process.hpp"
 
 namespace conclave::live {
@@ -253,6 +256,26 @@ TEST(LinksBetweenProcesses, DelayedLinksLoseNothingEither) {
   EXPECT_EQ(group.sum("broken"), 0u);
 }
 
+// With a key. What stands between members may do anything with their bytes, and gets no more than a new
+// connection.
+TEST(LinksBetweenProcesses, WhateverIsDoneToTheirBytesNothingIsLostOrTakenTwice) {
+  for (const char* lie : {"flip all", "replay all", "skip all", "swap all"}) {
+    Group group(3, {.through_proxy = true, .down_after = 2s});
+    group.tell_all("rate 10");
+    std::uint64_t wrong = 0;
+    for (const auto deadline = Clock::now() + soon; wrong < 12 && Clock::now() < deadline; let_pass(30ms)) {
+      group.do_to_network(lie);
+      wrong = group.sum("wrong_frames");
+    }
+    group.come_to_rest();
+    EXPECT_GE(wrong, 12u) << lie;
+    EXPECT_GE(group.do_to_network("altered all"), wrong) << lie;
+    EXPECT_GT(group.sum("connects"), 12u) << lie;
+    EXPECT_EQ(group.sum("broken"), 0u) << lie;
+    EXPECT_EQ(group.sum("duplicates"), 0u) << lie;
+  }
+}
+
 TEST(LinksBetweenProcesses, ACutIsNoticedOnBothSidesAndHealed) {
   for (const char* direction : {"both", "forth", "back"}) {
     Group group(3, {.through_proxy = true});
@@ -373,7 +396,7 @@ TEST(LinksBetweenProcesses, StrangersAreToldWhyAndHarmNobody) {
   EXPECT_EQ(noise.refusal()->code, RefusalCode::garbage);
 
   Bytes newer;
-  encode_hello({9, 9}, {}, newer);
+  encode_hello({{9, 9}, "whatever version 9 says"}, newer);
   Stranger future(door);
   future.say(bytes_of(newer));
   EXPECT_EQ(future.refusal()->code, RefusalCode::wrong_version);
@@ -450,6 +473,86 @@ TEST(LinksBetweenProcesses, WhoWasReplacedWhileItWasStoppedDoesNotComeBack) {
   EXPECT_TRUE(second.says("up peer="));
   group.member(1).signal(SIGCONT);
   EXPECT_TRUE(group.member(1).says("code=superseded"));
+}
+
+// Without a key, on one machine: another process may say to be a member, and do harm for as long as it tries.
+// When it has gone, nobody is kept out.
+TEST(LinksBetweenProcesses, WhoPassedForAMemberWithoutAKeyLeavesNothingBehind) {
+  Group group(2, {.more = {"key="}});
+  group.tell_all("rate 5");
+  let_pass(50ms);
+  const auto number = [](const Values& values, const char* key) { return std::stoull(values.at(key)); };
+  const auto pass_for = [&](std::uint64_t incarnation, std::uint64_t stream, std::uint64_t received) {
+    Values door = group.report(2)[0];
+    Stranger stranger(group.port(2));
+    Bytes words;
+    encode_hello({wire_versions, std::string(32, 'x')}, words);
+    encode_card(
+        {.group = "test",
+         .algorithm = "stream",
+         .members = members_digest({{{1}, "127.0.0.1", group.port(1)}, {{2}, "127.0.0.1", group.port(2)}}),
+         .from = {1},
+         .to = {2},
+         .incarnation = incarnation,
+         .stream = stream,
+         .first_stream = 1,
+         .knows = {number(door, "incarnation"), 1, received}},
+        words);
+    stranger.say(bytes_of(words));
+    return group.member(2).says(fmt::format("incarnation={} connects=", incarnation));
+  };
+  constexpr std::uint64_t greatest = std::uint64_t{0} - 1;
+  const std::uint64_t first = number(group.report(1)[0], "incarnation");
+  EXPECT_TRUE(pass_for(first, greatest, 0));
+  let_pass(100ms);
+  group.come_to_rest();
+  EXPECT_TRUE(pass_for(first, 1, greatest));
+  group.tell_all("rate 5");
+  let_pass(100ms);
+  group.come_to_rest();
+  group.member(1).signal(SIGSTOP);
+  EXPECT_TRUE(group.member(2).says("down peer=1"));
+  EXPECT_TRUE(pass_for(999, 1, 0));
+  group.member(1).signal(SIGCONT);
+  // To 2 it is another process than the one before, as the stranger was; so nobody counts messages any more.
+  EXPECT_TRUE(group.member(2).says(fmt::format("up peer=1 incarnation={}", first)));
+  const auto both_connected = [&] {
+    return group.report(1)[2].at("state") == "connected" && group.report(2)[1].at("state") == "connected";
+  };
+  const auto deadline = Clock::now() + soon;
+  while (!both_connected() && Clock::now() < deadline) let_pass(20ms);
+  EXPECT_TRUE(both_connected());
+}
+
+// They say hello, as a member does, and no more; each is replaced as soon as it is sent away.
+TEST(LinksBetweenProcesses, MembersGetInWhileStrangersFillTheDoor) {
+  Group group(3, {.down_after = patient, .more = {"half_open=16"}});
+  group.tell_all("rate 5");
+  const std::uint16_t door = group.port(3);
+  group.member(1).kill(SIGKILL);
+  Bytes hello;
+  encode_hello({wire_versions, std::string(32, 'x')}, hello);
+  {
+    std::jthread flood([&](std::stop_token stop) {
+      std::deque<Stranger> crowd;
+      while (!stop.stop_requested()) {
+        crowd.emplace_back(door).say(bytes_of(hello));
+        if (crowd.size() > 500) crowd.pop_front();
+        std::this_thread::sleep_for(200us);
+      }
+    });
+    const auto deadline = Clock::now() + soon;
+    while (std::stoul(group.report(3)[0].at("half_open")) < 8 && Clock::now() < deadline) let_pass(10ms);
+    group.start(1);
+    EXPECT_TRUE(group.member(3).says("up peer=1"));
+    while (std::stoul(group.report(3)[0].at("refused")) < 100 && Clock::now() < deadline) let_pass(10ms);
+  }
+  group.member(1).tell("rate 5");
+  let_pass(100ms);
+  group.come_to_rest();
+  Values at_door = group.report(3)[0];
+  EXPECT_LE(std::stoul(at_door.at("most_half_open")), 16u);
+  EXPECT_GE(std::stoul(at_door.at("refused")), 100u);
 }
 
 TEST(LinksBetweenProcesses, AFloodOfConnectionsIsBoundedAndMembersStillGetIn) {

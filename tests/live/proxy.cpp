@@ -12,7 +12,9 @@
 //   lose ROUTE BYTES       once so many more bytes have gone forth, the connection is reset
 //   flip ROUTE             the next bytes of each direction arrive with one bit changed
 //   replay ROUTE           the next bytes of each direction arrive twice
-//   altered ROUTE          is answered with how often any of both has happened
+//   skip ROUTE             the next bytes of each direction do not arrive, those after them do
+//   swap ROUTE             the next bytes of each direction arrive after those after them
+//   altered ROUTE          is answered with how often any of these four has happened
 //   quit
 // Answers each other command with a line: how many connections it was done to.
 #include <arpa/inet.h>
@@ -47,7 +49,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t most_held = 1 << 20;  // in one direction; beyond it the sender is not read
 
 // What becomes of the next bytes.
-enum class Lie { none, flipped, repeated };
+enum class Lie { none, flipped, repeated, skipped, swapped };
 
 // Bytes on their way in one direction.
 struct Flow {
@@ -60,6 +62,7 @@ struct Flow {
   bool source_ended = false;
   bool target_told = false;  // that it ended
   Lie lie = Lie::none;
+  std::string behind = {};  // what comes after the next bytes
 };
 
 struct Route {
@@ -184,6 +187,12 @@ class Proxy {
     const Lie lie = std::exchange(flow.lie, Lie::none);
     if (lie != Lie::none) ++route.altered;
     if (lie == Lie::flipped) bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    if (lie == Lie::skipped) return;
+    if (lie == Lie::swapped) {
+      flow.behind = std::move(bytes);
+      return;
+    }
+    bytes += std::exchange(flow.behind, {});
     for (int times = lie == Lie::repeated ? 2 : 1; times > 0; --times) {
       flow.held += bytes.size();
       flow.pieces.push_back({Clock::now() + route.delay, bytes});
@@ -288,6 +297,8 @@ class Proxy {
     if (verb == "half") shutdown(rest == "forth" ? pair.far : pair.near, SHUT_WR);
     if (verb == "flip") pair.forth.lie = pair.back.lie = Lie::flipped;
     if (verb == "replay") pair.forth.lie = pair.back.lie = Lie::repeated;
+    if (verb == "skip") pair.forth.lie = pair.back.lie = Lie::skipped;
+    if (verb == "swap") pair.forth.lie = pair.back.lie = Lie::swapped;
     return verb != "altered";
   }
 
