@@ -17,7 +17,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
-from harness import CONCLAVE, free_ports, wait_until  # noqa: E402
+from harness import CONCLAVE, free_ports, new_key, wait_until  # noqa: E402
 from raft import Cluster  # noqa: E402
 
 PROXY, LOAD, KEEPERS, BAD_DISK, CLOCK_STEP = (sys.argv[3:8] + [""] * 5)[:5]
@@ -78,9 +78,10 @@ class Arena(Cluster):
     def open_proxy(self):
         pairs = list(itertools.permutations(self.ever, 2))
         ports = dict(zip(pairs, free_ports(len(pairs))))
+        key = new_key(self.folder)
         for i in self.ever:
             via = ",".join(f"{j}=127.0.0.1:{ports[i, j]}" for j in self.ever if j != i)
-            self.own_flags[i] += ["--via", via]
+            self.own_flags[i] += ["--via", via, "--key-file", key]
         routes = [f"{i}-{j}={ports[i, j]}:{self.peer_ports[j]}" for i, j in pairs]
         self.proxy = subprocess.Popen([PROXY, *routes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 

@@ -46,6 +46,7 @@ TWINS = {
     "forgets_silent_watchers": attack("a watch beside wide ranges"),
     "counts_pings_for_ever": attack("pings of an idle client"),
     "drops_answers": attack("small calls beside a wide range"),
+    "believes_any_frame": fault("links change what they carry"),
     "takes_scarcity_for_failure": attack("more connections than descriptors"),
     "counts_no_memory": attack("half-sent messages"),
     "asks_only_once": fault("leader is killed", "--readers", "15", seconds=8),

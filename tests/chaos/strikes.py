@@ -1,6 +1,7 @@
 """What befalls a cluster: faults of processes, networks, clocks, machines, disks and clients, each with the evidence that
 somebody felt it. Which come when is a function of a seed."""
 import dataclasses
+import itertools
 import os
 import random
 import shutil
@@ -101,6 +102,27 @@ def slow(arena, _):
 def reset(arena, _):
     arena.tell("reset all")
     return lambda: arena.tell("reset all") and None
+
+
+def change_bytes(arena, _):
+    """What is on the way arrives with a bit flipped, twice, not at all, or after what was said later. Members share a key."""
+    over, before = threading.Event(), arena.tell("altered all")
+
+    def lie():
+        for how in itertools.cycle(("flip", "flip", "replay", "skip", "swap")):
+            arena.tell(f"{how} all")
+            if over.wait(0.1):
+                return
+
+    liar = threading.Thread(target=lie)
+    liar.start()
+
+    def undo():
+        over.set()
+        liar.join()
+        altered = arena.tell("altered all") - before
+        return f"{altered} pieces were not as they had been sent" if altered else NOT_MET
+    return undo
 
 
 # ---- members
@@ -511,6 +533,7 @@ FAULTS = [
     Fault("one link is cut", cut_one_link, "leader", 3.0),
     Fault("links are slow", slow, "nobody", 3.0),
     Fault("links are reset", reset, "nobody", 0.5),
+    Fault("links change what they carry", change_bytes, "nobody", 3.0, alone=True),
     Fault("the leader hands over", hand_over, "leader", 0.5),
     Fault("the leader is replaced", replace, "leader", 1.5),
     Fault("a follower is replaced", replace, "follower", 1.5),

@@ -69,6 +69,13 @@ twin_line(asks_only_once protocols/raft/raft.hpp
   "if (!wanted.empty() && wanted.front().serial == retried) submit(out);
     if (twin(\"asks_only_once\")) return wait_for_answers(out);")
 
+# Of the links.
+
+# What came was opened and believed, whoever had sealed it.
+twin_line(believes_any_frame live/seal.cpp
+  "if (!genuine) {"
+  "if (!genuine && !twin(\"believes_any_frame\")) {")
+
 # Of the disk.
 
 # A process without descriptors, or a kernel without memory, had a broken disk.
