@@ -432,6 +432,7 @@ class RegistryRun {
 
  private:
   static constexpr std::size_t most_groups = 1000;
+  static constexpr std::size_t most_lines = 5;  // from one sweep to the next
 
   void take(const Datagrams::Endpoint& from, ByteView bytes) {
     const auto letter = open_letter<P>(key_, bytes);
@@ -440,9 +441,9 @@ class RegistryRun {
     if (const auto* registration = std::get_if<typename Book::Register>(&letter->message)) {
       if (book == books_.end()) {
         if (books_.size() >= most_groups)
-          return log_(LogLevel::warning, "too many groups: one was not let in");
+          return say(LogLevel::warning, "too many groups: one was not let in");
         book = books_.emplace(letter->group, Book(forget_)).first;
-        log_(LogLevel::info, fmt::format("group={}", in_quotes(letter->group)));
+        say(LogLevel::info, fmt::format("group={}", in_quotes(letter->group)));
       }
       return book->second.take(*letter, *registration);
     }
@@ -455,11 +456,19 @@ class RegistryRun {
                                              .complete = book->second.complete(),
                                              .message = *answer});
     // Or it could be used to flood others, by asking in their name.
-    if (out.size() > bytes.size()) return log_(LogLevel::warning, "a question shorter than its answer");
+    if (out.size() > bytes.size()) return say(LogLevel::warning, "a question shorter than its answer");
     socket_->send(from, bytes_of(out));
   }
 
+  // A flood of datagrams does not become a flood of lines.
+  void say(LogLevel level, const std::string& text) {
+    if (++lines_ <= most_lines) log_(level, text);
+  }
+
   void sweep() {
+    if (lines_ > most_lines)
+      log_(LogLevel::warning, fmt::format("{} lines were left out", lines_ - most_lines));
+    lines_ = 0;
     sweep_.expires_after(std::chrono::milliseconds(200));
     sweep_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
@@ -474,6 +483,7 @@ class RegistryRun {
   std::chrono::nanoseconds forget_;
   Log log_;
   std::map<std::string, Book> books_;
+  std::size_t lines_ = 0;
   std::unique_ptr<Datagrams> socket_;
   boost::asio::steady_timer sweep_;
 };

@@ -401,8 +401,47 @@ TEST(LinksBetweenProcesses, StrangersAreToldWhyAndHarmNobody) {
   future.say(bytes_of(newer));
   EXPECT_EQ(future.refusal()->code, RefusalCode::wrong_version);
 
+  Stranger huge(door);
+  huge.say(bytes_of(std::string("\xff\xff\xff\xff\x06", 5)));
+  EXPECT_EQ(huge.refusal()->code, RefusalCode::too_long);
+
+  const auto early_head = data_head(1, 0, 0);
+  Stranger early(door);
+  early.say(early_head);
+  EXPECT_EQ(early.refusal()->code, RefusalCode::garbage);
+
+  Bytes hello;
+  encode_hello({wire_versions, std::string(32, 'x')}, hello);
+  Bytes guess = hello;
+  guess.insert(guess.end(), {0x51, 0, 0, 0, static_cast<std::uint8_t>(FrameKind::sealed)});
+  guess.resize(guess.size() + 0x50);
+  Stranger without_key(door);
+  without_key.say(bytes_of(guess));
+  // All that it is told first is a hello: versions and a nonce.
+  const std::string answer = without_key.answer();
+  const auto told = next_frame(bytes_of(answer), most_greeting_bytes)->value();
+  EXPECT_EQ(told.kind, FrameKind::hello);
+  EXPECT_EQ(told.size, hello.size());
+  const auto then = next_frame(bytes_of(answer).subspan(told.size), most_greeting_bytes)->value();
+  ASSERT_EQ(then.kind, FrameKind::refused);
+  EXPECT_EQ(decode_refused(then.body)->code, RefusalCode::wrong_key);
+  EXPECT_EQ(told.size + then.size, answer.size());
+
+  Stranger open_card(door);
+  Bytes card = hello;
+  encode_card({.members = std::string(32, 'x'), .incarnation = 1, .stream = 1, .first_stream = 1}, card);
+  open_card.say(bytes_of(card));
+  EXPECT_EQ(open_card.refusal()->code, RefusalCode::wrong_key);
+
   Stranger silent(door);
   EXPECT_EQ(silent.refusal()->code, RefusalCode::timed_out);
+
+  Stranger slow(door);
+  for (const std::uint8_t byte : hello) {
+    slow.say(std::as_bytes(std::span(&byte, 1)));
+    let_pass(20ms);
+  }
+  EXPECT_EQ(slow.refusal()->code, RefusalCode::timed_out);
 
   EXPECT_TRUE(group.member(2).says("code=too_long"));
   EXPECT_TRUE(group.member(2).says("code=garbage"));
@@ -410,7 +449,7 @@ TEST(LinksBetweenProcesses, StrangersAreToldWhyAndHarmNobody) {
   EXPECT_TRUE(group.member(2).says("code=timed_out"));
   group.come_to_rest();
   EXPECT_EQ(group.sum("connects"), before);
-  EXPECT_GE(std::stoul(group.report(2)[0].at("refused")), 4u);
+  EXPECT_GE(std::stoul(group.report(2)[0].at("refused")), 9u);
 }
 
 TEST(LinksBetweenProcesses, WhoDiffersInGroupKeyOrAlgorithmIsRefusedAndBothSay) {
@@ -524,6 +563,23 @@ TEST(LinksBetweenProcesses, WhoPassedForAMemberWithoutAKeyLeavesNothingBehind) {
   EXPECT_TRUE(both_connected());
 }
 
+TEST(LinksBetweenProcesses, TheOldestStrangerGoesFirstAlsoIfItHasSaidHello) {
+  Group group(2, {.down_after = patient, .more = {"half_open=8"}});
+  Bytes hello;
+  encode_hello({wire_versions, std::string(32, 'x')}, hello);
+  std::vector<Stranger> crowd;
+  for (int i = 0; i < 9; ++i) {
+    crowd.emplace_back(group.port(2)).say(bytes_of(hello));
+    let_pass(10ms);
+  }
+  // One address has half of the places: of these nine the last four.
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(crowd[static_cast<std::size_t>(i)].refusal()->code, RefusalCode::busy) << i;
+  EXPECT_EQ(group.report(2)[0].at("half_open"), "4");
+  for (int i = 5; i < 9; ++i)
+    EXPECT_EQ(crowd[static_cast<std::size_t>(i)].refusal()->code, RefusalCode::timed_out);
+}
+
 // They say hello, as a member does, and no more; each is replaced as soon as it is sent away.
 TEST(LinksBetweenProcesses, MembersGetInWhileStrangersFillTheDoor) {
   Group group(3, {.down_after = patient, .more = {"half_open=16"}});
@@ -537,7 +593,7 @@ TEST(LinksBetweenProcesses, MembersGetInWhileStrangersFillTheDoor) {
       std::deque<Stranger> crowd;
       while (!stop.stop_requested()) {
         crowd.emplace_back(door).say(bytes_of(hello));
-        if (crowd.size() > 500) crowd.pop_front();
+        if (crowd.size() > 800) crowd.pop_front();
         std::this_thread::sleep_for(200us);
       }
     });
