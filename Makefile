@@ -58,7 +58,7 @@ asan:
 tsan:
 	@scripts/deps.sh test
 	@$(QUIET) "Configuring for ThreadSanitizer" cmake --preset tsan
-	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults rpc_tests client_tests storage_tests server_tests -j $(JOBS)
+	@$(QUIET) "Building for ThreadSanitizer" cmake --build build/tsan --target register_mutex seeds_in_threads explore_in_threads link_faults load_tests rpc_tests client_tests storage_tests server_tests -j $(JOBS)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --progress -L sanitized_threads
 
 soak: build

@@ -18,13 +18,14 @@ declare -A may_include=(
   [rpc]="core"
   [storage]="core"
   [client]="core rpc"
+  [load]="core rpc"
   [desk]="core live rpc"
   [cluster]="core protocols live storage"
   [etcd]="core kv live rpc cluster"
   [catalogue]="core protocols trace sim check graph linear causality live"
   [accept]="core protocols trace sim check graph causality catalogue"
   [scenario]="core protocols trace sim check catalogue"
-  [cli]="core trace sim check graph plot linear causality live rpc client desk cluster etcd catalogue accept scenario"
+  [cli]="core trace sim check graph plot linear causality live rpc client load desk cluster etcd catalogue accept scenario"
 )
 # Clocks, threads, files and randomness stay out of what must be a pure function of its inputs.
 impure='chrono|ctime|thread|mutex|atomic|future|random|fstream|iostream|cstdio|unordered_map|unordered_set'
