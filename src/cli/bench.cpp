@@ -160,7 +160,7 @@ int bench_live(const LiveFlags& flags) {
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("bench", "measure locks, beside what the network costs by itself");
+  CLI::App* verb = app.add_subcommand("bench", "measure locks and servers, beside what the network costs");
   verb->require_subcommand(1);
   auto lock = std::make_shared<LockFlags>();
   CLI::App* one = verb->add_subcommand("lock", "take and give back one lock of a running group, or of etcd");
@@ -184,6 +184,7 @@ void add_bench(CLI::App& app, Action& action) {
   all->callback([live, &action] { action = [live] { return bench_live(*live); }; });
   add_bench_raft(*verb, action);
   add_bench_failover(*verb, action);
+  add_bench_etcd(*verb, action);
 }
 
 }  // namespace conclave::cli

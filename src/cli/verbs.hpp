@@ -20,6 +20,7 @@ void add_live(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_bench_raft(CLI::App& bench, Action& action);      // one of its measurements
 void add_bench_failover(CLI::App& bench, Action& action);  // another
+void add_bench_etcd(CLI::App& bench, Action& action);      // and another
 void add_serve(CLI::App& app, Action& action);
 void add_status(CLI::App& app, Action& action);
 void add_history(CLI::App& app, Action& action);

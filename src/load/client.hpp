@@ -40,7 +40,7 @@ struct Shared {
   }
   std::size_t slice_limit() const {
     if (plan.slice == 0) return 0;
-    return plan.count > 0 ? plan.count / plan.slice : 10'000;
+    return plan.count > 0 ? std::min(plan.count / plan.slice, most_slices) : most_slices;
   }
 
   const Plan& plan;

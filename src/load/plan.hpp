@@ -52,6 +52,8 @@ struct Plan {
   std::string prefix = "bench/";
 };
 
+inline constexpr std::uint64_t most_slices = 1'000;  // later ones are not told
+
 struct Member {
   std::string endpoint;
   std::string version;
