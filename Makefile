@@ -1,5 +1,5 @@
 # Everything a person does here, in a word each. `make run` and `make test` need nothing installed before.
-.PHONY: help run test build dev deps check-all asan tsan soak chaos fuzz bench format clean
+.PHONY: help run test build dev deps check-all asan tsan soak chaos fuzz bench vs-etcd format clean
 .DEFAULT_GOAL := help
 JOBS := $(shell nproc)
 QUIET := scripts/quietly.sh
@@ -15,6 +15,7 @@ help:
 	@echo "make chaos    Raft clusters of real processes under faults and attacks, judged by what their clients were told"
 	@echo "make fuzz     what comes from outside under libFuzzer, two minutes each; RUNS_EACH=100000000 for as long as that takes"
 	@echo "make bench    simulator, elections, locks, links and the checker against peers and limits, in one run"
+	@echo "make vs-etcd  three members beside three of etcd's under the same load, five rounds of each case (an hour)"
 	@echo "make format   clang-format over the sources"
 
 run: build
@@ -96,6 +97,11 @@ bench: build
 	@build/bench/kv_bench
 	@build/bench/rpc_bench
 	@bench/checker.py
+
+# One case alone: bench/vs-etcd --only 'put, 64'. QUICK=1 only looks whether it works.
+vs-etcd: build
+	@scripts/deps.sh bench
+	@bench/vs-etcd $(if $(QUICK),--quick) --out build/vs-etcd.md --json build/vs-etcd.json
 
 format:
 	@clang-format -i $$(git ls-files '*.hpp' '*.cpp')

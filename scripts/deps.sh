@@ -8,7 +8,7 @@ case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev librapidcheck-dev clang-format git libgrpc++-dev protobuf-compiler-grpc
     etcd-server etcd-client openssl curl faketime python3 python3-etcd3" ;;
   fuzz) packages="$packages clang-19 libclang-rt-19-dev" ;;
-  bench) packages="$packages libns3-dev spin python3 libgrpc++-dev protobuf-compiler-grpc" ;;
+  bench) packages="$packages libns3-dev spin python3 libgrpc++-dev protobuf-compiler-grpc etcd-server etcd-client" ;;
   *) echo "deps.sh: build, test, fuzz or bench" >&2; exit 2 ;;
 esac
 missing=""
