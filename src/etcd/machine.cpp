@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_rounds = 4;   // of Raft for reads, at a time
+constexpr std::size_t most_rounds = 4;   // of Raft for reads, at a time,
+constexpr std::size_t most_asked = 16;   // … and with those that nobody waits for any more
 constexpr std::size_t most_savers = 16;  // of the state, at a time
 constexpr auto deadline_step = 100ms;
 constexpr auto last_words = 500ms;  // of a member that was removed
@@ -267,6 +268,7 @@ void Machine::look_at_deadlines() {
   }
   for (Round& round : rounds_) expire(round.readers, now);
   expire(readers_, now);
+  begin_round();
   after(deadlines_, deadline_step, [this] { look_at_deadlines(); });
 }
 
@@ -298,9 +300,14 @@ void Machine::read(Readable then) {
   });
 }
 
-// One for all that asked since the last: a round that began before they asked is no answer to them.
+// One for all that asked since the last: a round that began before they asked is no answer to them. A round
+// whose readers gave up keeps nobody else from beginning one. Raft goes on asking for it all the same, so
+// there is an end to how many of those there may be; while nobody answers, another question would not help.
 void Machine::begin_round() {
-  if (readers_.empty() || rounds_.size() >= most_rounds) return;
+  const auto awaited =
+      std::ranges::count_if(rounds_, [](const Round& round) { return !round.readers.empty(); });
+  const bool has_room = static_cast<std::size_t>(awaited) < most_rounds && rounds_.size() < most_asked;
+  if (readers_.empty() || !has_room) return;
   ++stats_.read_rounds;
   const std::uint64_t serial = server_->read();
   rounds_.push_back({serial, std::exchange(readers_, {})});

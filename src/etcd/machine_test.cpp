@@ -173,6 +173,35 @@ TEST_F(Machines, SaysAfterAWhileThatNobodyKnows) {
   EXPECT_EQ(*read, timed_out);
 }
 
+// Its questions wait for a leader that does not come, and its readers do not wait that long.
+TEST_F(Machines, ReadersThatGaveUpKeepNobodyFromAsking) {
+  const auto ports = live::free_ports(3).value();
+  options.server.links.members.clear();
+  for (std::uint32_t id : {1u, 2u, 3u})
+    options.server.links.members.push_back({{id}, "127.0.0.1", ports[id - 1]});
+  options.patience = 1ms;
+  open();
+  const auto read = [&] {
+    std::optional<rpc::Status> told;
+    machine->read([&](const rpc::Status& status) { told = status; });
+    until([&] { return told.has_value(); });
+    return *told;
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(read(), timed_out);
+  EXPECT_EQ(machine->stats().read_rounds, 10u);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(read(), timed_out);
+  EXPECT_EQ(machine->stats().read_rounds, 16u) << "and they are not gathered for ever";
+
+  MachineOptions another = options;
+  another.server.links.self = {2};
+  another.server.data = folder + "/another";
+  auto second = Machine::open(
+      loop, another, [](Machine::End, const std::string&) {}, [](live::LogLevel, std::string_view) {});
+  ASSERT_TRUE(second) << second.error();
+  until([&] { return read().ok(); });
+  EXPECT_GT(machine->stats().read_rounds, 16u);
+}
+
 TEST_F(Machines, ComparesItsStateWithTheOthersAndStopsIfItIsTheOneThatDiffers) {
   options.vouch_entries = 8;
   const auto ports = live::free_ports(3).value();

@@ -208,7 +208,7 @@ struct Raft {
   void on_command(Out& out, const conclave::log::Propose& proposal) {
     wanted.push_back({self, proposal.serial, proposal.value, proposal.bytes});
     wanted_bytes += proposal.bytes.size();
-    if (wanted.size() == 1) wait_for_answers(out);
+    if (wanted.size() + asked.size() == 1) wait_for_answers(out);
     submit(out, wanted.size() - 1);
   }
 
@@ -339,7 +339,12 @@ struct Raft {
     take_own(out);
     save_after(out, std::get<Leader>(role).begun - 1);
     acquaint();
-    beat(out);
+    // What our client asked of our predecessor, nobody else will answer.
+    if (asked.empty()) {
+      beat(out);
+    } else {
+      ask_again(out);
+    }
     advance(out);
   }
 
@@ -387,8 +392,9 @@ struct Raft {
   void fulfil(Out& out, const conclave::log::Transfer& wish) {
     auto& leader = std::get<Leader>(role);
     if (wish.to == self || !configuration.voters.contains(wish.to)) return out.note("cannot be the heir");
+    // However often somebody wishes: what is proposed waits no longer for several heirs than for one.
+    if (!leader.heir) out.arm(Timer::transfer, {{setup.patience_ticks}, {setup.patience_ticks}});
     leader.heir = wish.to;
-    out.arm(Timer::transfer, {{setup.patience_ticks}, {setup.patience_ticks}});
     if (leader.others.at(wish.to).match == log.last_index())
       out.send_at_once(wish.to, TimeoutNow{ballot.term});
   }
@@ -515,6 +521,8 @@ struct Raft {
 
   bool is_applied(const Command& command) const { return sessions.applied(command.client, command.serial); }
 
+  // From the first that is open on, and not anew with each that comes: whoever always proposes something
+  // would put off for ever what another one waits for.
   void wait_for_answers(Out& out) {
     retried = wanted.empty() ? 0 : wanted.front().serial;
     out.arm(Timer::retry, patience());
@@ -523,13 +531,27 @@ struct Raft {
   void retry(Out& out) {
     if (wanted.empty() && asked.empty()) return;
     if (!wanted.empty() && wanted.front().serial == retried) submit(out);
-    for (const PendingRead& read : asked) ask_index(out, read);
+    ask_again(out);
     wait_for_answers(out);
   }
 
   void beat(Out& out) {
     out.arm(Timer::heartbeat, {{setup.heartbeat_ticks}, {setup.heartbeat_ticks}});
-    for (auto& [peer, progress] : std::get<Leader>(role).others) send_entries(out, peer, progress);
+    for (auto& [peer, progress] : std::get<Leader>(role).others) {
+      if (progress.offset) {
+        send_sign(out, peer);
+      } else {
+        send_entries(out, peer, progress);
+      }
+    }
+  }
+  // Parts of a snapshot say nothing of rounds. Whoever is getting one refuses this, and so gets again what
+  // may have been lost.
+  void send_sign(Out& out, NodeId peer) const {
+    out.send_at_once(peer, Append{.term = ballot.term,
+                                  .previous = log.base,
+                                  .committed = committed,
+                                  .round = std::get<Leader>(role).round});
   }
   // What is new to whoever may get more; the others get it with their next answer.
   void replicate(Out& out) {
@@ -594,7 +616,7 @@ struct Raft {
     if (known_leader() == leader) return;
     role = Follower{leader};
     submit(out);
-    for (const PendingRead& read : asked) ask_index(out, read);
+    ask_again(out);
   }
 
   void on_message(Out& out, NodeId from, const AppendReply& theirs) {
@@ -670,6 +692,8 @@ struct Raft {
     for (auto& [peer, progress] : std::get<Leader>(role).others) {
       if (waiting.contains(peer) || changed) send_entries(out, peer, progress);
     }
+    // Those whose answers a round lacked may have no vote any more.
+    if (changed) confirm_reads(out);
     // Its last act was to commit that it is no member any more.
     if (over && !configuration.votes(self)) step_down(out);
   }
@@ -721,24 +745,34 @@ struct Raft {
 
   void on_command(Out& out, const conclave::log::Read& read) {
     asked.push_back({.reader = self, .serial = read.serial});
-    if (wanted.empty() && asked.size() == 1) wait_for_answers(out);
-    ask_index(out, asked.back());
+    if (wanted.size() + asked.size() == 1) wait_for_answers(out);
+    ask_index(out, asked.size() - 1);
   }
-  void ask_index(Out& out, const PendingRead& read) {
-    if (read.index.value > 0) return;
-    if (leads()) return confirm_for(out, self, read.serial);
-    if (const auto leader = known_leader()) out.send(*leader, AskIndex{read.serial});
+  // Also what has an answer and waits for the log to get there: it may be that of a leader whose last entries
+  // are lost, and then no log gets there by itself.
+  void ask_again(Out& out) { ask_index(out, 0); }
+  void ask_index(Out& out, std::size_t first) {
+    if (leads()) {
+      const bool idle = std::get<Leader>(role).reads.empty();
+      for (std::size_t i = first; i < asked.size(); ++i) note_question(self, asked[i].serial);
+      if (idle && first < asked.size()) begin_round(out);
+    } else if (const auto leader = known_leader()) {
+      for (std::size_t i = first; i < asked.size(); ++i) out.send(*leader, AskIndex{asked[i].serial});
+    }
   }
   void on_message(Out& out, NodeId from, const AskIndex& theirs) {
     if (!leads()) return out.note("asked somebody who does not lead");
-    confirm_for(out, from, theirs.serial);
+    const bool idle = std::get<Leader>(role).reads.empty();
+    note_question(from, theirs.serial);
+    if (idle) begin_round(out);
   }
   // Before the first entry of our term is committed we do not know what is; but all of that is before it.
-  void confirm_for(Out& out, NodeId reader, std::uint64_t serial) {
+  void note_question(NodeId reader, std::uint64_t serial) {
     auto& leader = std::get<Leader>(role);
-    const bool idle = leader.reads.empty();
-    leader.reads.push_back({reader, serial, std::max(committed, leader.begun), leader.round + 1});
-    if (idle) begin_round(out);
+    const bool known = std::ranges::any_of(leader.reads, [&](const PendingRead& read) {
+      return read.reader == reader && read.serial == serial;
+    });
+    if (!known) leader.reads.push_back({reader, serial, std::max(committed, leader.begun), leader.round + 1});
   }
   void begin_round(Out& out) {
     ++std::get<Leader>(role).round;
@@ -775,7 +809,10 @@ struct Raft {
   }
   void learn_index(Out& out, std::uint64_t serial, Index index) {
     const auto found = std::ranges::find(asked, serial, &PendingRead::serial);
-    if (found == asked.end() || found->index.value > 0) return out.note("nobody asks that any more");
+    if (found == asked.end()) return out.note("nobody asks that any more");
+    // Each answer is right by itself, so the nearest will do.
+    const bool nearer = found->index.value == 0 || index < found->index;
+    if (!nearer) return out.note("has an answer to that");
     found->index = index;
     answer_reads(out);
   }

@@ -713,6 +713,120 @@ TEST(RaftReads, BeforeItsFirstEntryIsCommittedALeaderAnswersNothing_6_4) {
   EXPECT_EQ(one.told<conclave::log::Readable>().size(), 1u);
 }
 
+// Nobody may be forgotten who asks.
+
+using conclave::log::Read;
+using conclave::log::Readable;
+
+TEST(RaftReads, ANewLeaderAsksAnewWhatItAskedTheFormerOne) {
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}});
+  two.ask(Read{1});
+  two.ask(Read{2});
+  two.become_leader(3);
+  for (const P::Append& append : two.sent<P::Append>()) EXPECT_EQ(append.round, 1u);
+  two.hear(3, AppendReply{.term = {2}, .matched = Index{1}, .round = 1});
+  EXPECT_EQ(two.told<Readable>(), (std::vector<Readable>{{1, 1}, {2, 1}}));
+}
+
+TEST(RaftReads, AServerAloneAnswersWhatWasAskedBeforeItLed) {
+  Node one(1, 1);
+  one.ask(Read{1});
+  one.ask(Read{2});
+  one.fire(P::Timer::election);
+  EXPECT_TRUE(one.node.leads());
+  EXPECT_TRUE(one.node.asked.empty());
+}
+
+TEST(RaftReads, NoOtherTrafficPutsOffTheTimeToAskAgain) {
+  const auto times_retry_was_set = [](const Node& node) {
+    return std::ranges::count(node.out.armed, P::Timer::retry, &P::Out::Arm::timer);
+  };
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}});
+  two.ask(Read{1});
+  EXPECT_EQ(times_retry_was_set(two), 1);
+  two.propose(1);
+  EXPECT_EQ(times_retry_was_set(two), 0);
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1, command(2))}, .committed = {1}});
+  ASSERT_TRUE(two.node.wanted.empty());
+  two.propose(2);
+  EXPECT_EQ(times_retry_was_set(two), 0);
+  EXPECT_TRUE(two.out.disarmed.empty());
+  two.fire(P::Timer::retry);
+  EXPECT_EQ(two.sent<P::AskIndex>(), (std::vector<P::AskIndex>{{1}}));
+  EXPECT_EQ(times_retry_was_set(two), 1);
+}
+
+TEST(RaftReads, AHeartbeatBeginsALostRoundAgain) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(Read{1});
+  one.fire(P::Timer::heartbeat);
+  ASSERT_EQ(one.sent<P::Append>().size(), 2u);
+  EXPECT_EQ(one.sent<P::Append>()[1].round, 1u);
+}
+
+// 1 led a term whose first entry, at place 3, is lost with it. Nobody's log gets there unless somebody
+// proposes something.
+TEST(RaftReads, AnAnswerOfAFormerLeaderDoesNotKeepAwayThatOfTheNext) {
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1)}, .committed = {1}});
+  two.ask(Read{1});
+  two.hear(1, P::IndexReply{1, {3}});
+  two.hear(3, P::Append{.term = {2}, .previous = at(1, 1), .entries = {entry(2)}, .committed = {2}});
+  EXPECT_EQ(two.sent<P::AskIndex>(), (std::vector<P::AskIndex>{{1}}));
+  two.hear(1, P::IndexReply{1, {4}});
+  EXPECT_TRUE(two.told<Readable>().empty()) << "late, and farther";
+  two.hear(3, P::IndexReply{1, {2}});
+  EXPECT_EQ(two.told<Readable>(), (std::vector<Readable>{{1, 2}}));
+}
+
+TEST(RaftReads, WhoeverGetsASnapshotAnswersRounds) {
+  Node one(1, 3, {.part_bytes = 1, .pre_vote = false});
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Capture{});
+  one.ask(conclave::log::Compact{Payload(std::vector<std::uint8_t>{7, 8})});
+  one.hear(3, AppendReply{.term = {1}, .hint = at(0, 0)});
+  one.ask(Read{1});
+  const auto signs = one.sent<P::Append>();
+  ASSERT_EQ(signs.size(), 2u);
+  EXPECT_TRUE(one.sent<P::InstallSnapshot>().empty());
+  Node three(3);
+  three.hear(1, signs[1]);
+  ASSERT_EQ(three.sent<AppendReply>().size(), 1u);
+  one.hear(3, three.sent<AppendReply>()[0]);
+  EXPECT_EQ(one.told<Readable>(), (std::vector<Readable>{{1, 1}}));
+  EXPECT_EQ(one.sent<P::InstallSnapshot>().size(), 1u) << "what may have been lost comes again";
+}
+
+// The last one that could have answered leaves before it does, and nobody else ever answers.
+TEST(RaftReads, ARoundEndsWhenThoseWhoLackHaveNoVoteAnyMore) {
+  Node one(1, 2);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Reconfigure{.voters = {{1}}});
+  one.ask(Read{1});
+  EXPECT_TRUE(one.told<Readable>().empty());
+  one.matched(2, 2);
+  EXPECT_EQ(one.told<Readable>(), (std::vector<Readable>{{1, 1}}));
+  one.ask(Read{2});
+  EXPECT_EQ(one.told<Readable>(), (std::vector<Readable>{{2, 3}}));
+}
+
+TEST(RaftTransfer, SeveralWishesHoldUpProposalsNoLongerThanOne) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Transfer{{3}});
+  EXPECT_EQ(std::ranges::count(one.out.armed, P::Timer::transfer, &P::Out::Arm::timer), 1);
+  one.ask(conclave::log::Transfer{{2}});
+  EXPECT_EQ(std::ranges::count(one.out.armed, P::Timer::transfer, &P::Out::Arm::timer), 0);
+  EXPECT_EQ(std::get<P::Leader>(one.node.role).heir, NodeId{2});
+}
+
 // Snapshots: section 7.
 
 Payload bytes(std::initializer_list<std::uint8_t> list) { return Payload(std::vector(list)); }
@@ -774,6 +888,7 @@ TEST(RaftSnapshots, APartThatWasLostIsSentAgainAndOneThatCameTwiceAsksForNothing
   one.hear(3, P::SnapshotReply{{1}, {1}, 1});
   EXPECT_TRUE(one.sends().empty());
   one.fire(P::Timer::heartbeat);
+  one.hear(3, AppendReply{.term = {1}, .hint = at(0, 0)});
   ASSERT_EQ(one.sent<P::InstallSnapshot>().size(), 1u);
   EXPECT_EQ(one.sent<P::InstallSnapshot>()[0].offset, 1u);
 }

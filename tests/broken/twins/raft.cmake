@@ -79,10 +79,8 @@ twin(reads_without_a_quorum "answers reads without asking whether it still leads
   "!has_answers(leader.reads.front().round)"
   "!has_answers(0)")
 twin(reads_by_old_answers "takes an answer from before the question for one to it"
-  "leader.reads.push_back({reader, serial, std::max(committed, leader.begun), leader.round + 1});
-    if (idle) begin_round(out);"
-  "leader.reads.push_back({reader, serial, std::max(committed, leader.begun), leader.round});
-    if (idle) begin_round(out);")
+  "std::max(committed, leader.begun), leader.round + 1}"
+  "std::max(committed, leader.begun), leader.round}")
 twin(reads_too_soon "answers reads before it knows what is committed"
   "std::max(committed, leader.begun), leader.round + 1}"
   "std::max(committed, Index{1}), leader.round + 1}")
@@ -120,7 +118,7 @@ twin(leads_off_the_record "leads in a term that its disk does not have"
   "role = Candidate{.votes = {self}};"
   "nodes=3 seeds=6000" "${is_back}" "${is_back_and_stands}")
 twin(gives_up_a_read "asks only once for the index of a read"
-  "for (const PendingRead& read : asked) ask_index(out, read);
+  "ask_again(out);
     wait_for_answers(out);"
   "wait_for_answers(out);")
 end_twins(_beyond)
