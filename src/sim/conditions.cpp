@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/slowness.hpp"
+
 namespace conclave::sim {
 
 Conditions::Conditions(const Options& options, const Nature& nature) : options_(options), nature_(nature) {
@@ -23,7 +25,6 @@ Conditions::~Conditions() = default;
 
 // A disk that may stand still or lose something takes time, and is sometimes slow.
 void Conditions::set_disks() {
-  constexpr std::uint64_t usual_ticks = 5;
   slow_disks_ = options_.faults.unsynced;
   bool take_time = options_.faults.touches_disks();
   for (const Action& action : options_.script.value_or(Script{})) {
@@ -32,7 +33,7 @@ void Conditions::set_disks() {
     slow_disks_ = true;
     options_.sync_ticks = static_cast<std::uint64_t>(action.amount);
   }
-  if (take_time && options_.sync_ticks == 0) options_.sync_ticks = usual_ticks;
+  if (take_time && options_.sync_ticks == 0) options_.sync_ticks = usual_sync_ticks;
   if (slow_disks_ && !options_.script)
     record({.what = Action::What::disk, .amount = static_cast<std::int64_t>(options_.sync_ticks)});
 }
@@ -109,8 +110,8 @@ std::vector<Action> Conditions::message_faults(NodeId from, std::uint64_t nth) c
     return rate > 0 && Draw(options_.seed, purpose, from.value, nth).chance(rate);
   };
   const auto longer = [&](Purpose purpose) {
-    const std::uint64_t most = 20 * std::max<std::uint64_t>(1, options_.delay.usual.mean());
-    return static_cast<std::int64_t>(Draw(~options_.seed, purpose, from.value, nth).between(1, most));
+    const Draw draw(~options_.seed, purpose, from.value, nth);
+    return static_cast<std::int64_t>(draw.between(1, longest_delay_by_fault(options_.delay)));
   };
   const Faults& rates = options_.faults;
   if (happens(rates.loss, Purpose::loss))

@@ -28,12 +28,14 @@ std::string_view state_in(std::string_view content) {
 // over when its processes are stopped: nothing is demanded of time, and who waits in the end waits for
 // nothing.
 void LogMonitor::begin(const Header& header) {
+  prompt_reads_.begin(header);
   if (header.world != "live") return;
   second_act_.progress_within = {};
   is_cut_off_ = true;
 }
 
 void LogMonitor::see(const Step& step) {
+  prompt_reads_.see(step);
   await_progress(step.at);
   if (step.kind == Kind::command && step.input.type == "Propose") propose(step);
   if (step.kind == Kind::command && step.input.type == "Read")
@@ -185,7 +187,8 @@ void LogMonitor::place(const Step& step, std::uint64_t index, const std::optiona
   ++summary_.commands;
 }
 
-void LogMonitor::end(const End&) {
+void LogMonitor::end(const End& end) {
+  if (!is_cut_off_) prompt_reads_.end(end.at);
   std::erase_if(pending_, [](const auto& of_node) { return of_node.second.empty(); });
   std::erase_if(asked_, [](const auto& of_node) { return of_node.second.empty(); });
   if (is_cut_off_) return;

@@ -9,6 +9,8 @@
 //                and whoever asked to read may read; and once the faults are over, the log grows within a
 //                stated time if somebody waits for that
 //   fresh reads  whoever may read has announced all that anybody had announced before it asked
+//   prompt reads while a leader has a majority, whoever asks to read may do so within a stated time
+//                (trace/prompt_reads.hpp)
 //
 // and one for algorithms whose terms have one leader each:
 //
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "trace/monitor.hpp"
+#include "trace/prompt_reads.hpp"
 #include "trace/spread.hpp"
 
 namespace conclave::trace {
@@ -47,7 +50,8 @@ class LogMonitor : public Monitor {
   };
 
   LogMonitor() = default;
-  explicit LogMonitor(SecondAct second_act) : second_act_(second_act) {}
+  explicit LogMonitor(SecondAct second_act, const PromptReads::Bounds& reads = {})
+      : second_act_(second_act), prompt_reads_(reads) {}
 
   void begin(const Header& header) override;
   void see(const Step& step) override;
@@ -55,9 +59,11 @@ class LogMonitor : public Monitor {
   bool wants_vectors() const override { return false; }
 
   const Summary& summary() const { return summary_; }
+  const PromptReads& prompt_reads() const { return prompt_reads_; }
   // In the order of the list above.
   std::vector<Verdict> verdicts() const override {
-    return {agreement_, integrity_, order_, termination_, fresh_reads_, election_safety_};
+    return {agreement_,      integrity_, order_, termination_, fresh_reads_, prompt_reads_.verdict(),
+            election_safety_};
   }
   std::vector<Fact> facts() const override;
 
@@ -108,6 +114,7 @@ class LogMonitor : public Monitor {
   std::map<std::uint64_t, std::string> states_;  // by place, as they were saved or got
   std::map<std::uint64_t, NodeId> leaders_;      // by term
   SecondAct second_act_;
+  PromptReads prompt_reads_;
   bool is_cut_off_ = false;             // the run has an end because somebody stopped it
   std::optional<Ticks> waiting_since_;  // in the second act
   Summary summary_;

@@ -7,10 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstdio>
+#include <map>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "catalogue/judge.hpp"
@@ -104,17 +105,33 @@ struct Runs {
   std::vector<std::uint32_t> sizes = {2, 3, 5, 8, 1};  // small ones first: a failure there is easy to read
   std::uint64_t seeds = 1000;                          // of each
   std::string variant = {};
+  std::string faults = "all";
+  std::map<std::string, std::string> parameters = {};
 };
 
 Runs runs_of(const Twin& twin) {
   Runs runs;
   if (twin.needs.empty()) return runs;
-  runs.sizes = {0};
-  std::array<char, 32> variant = {};
-  if (std::sscanf(twin.needs.c_str(), "nodes=%u seeds=%lu variant=%31s", &runs.sizes[0], &runs.seeds,
-                  variant.data()) < 2)
-    throw std::invalid_argument("a simulated twin needs nodes=N seeds=N, not '" + twin.needs + "'");
-  runs.variant = variant.data();
+  std::istringstream words(twin.needs);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = std::min(word.find('='), word.size() - 1);
+    const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+    if (name == "nodes") {
+      runs.sizes = {static_cast<std::uint32_t>(std::stoul(value))};
+    } else if (name == "seeds") {
+      runs.seeds = std::stoull(value);
+    } else if (name == "variant") {
+      runs.variant = value;
+    } else if (name == "faults") {
+      runs.faults = value;
+    } else if (name.starts_with("set:")) {
+      runs.parameters[name.substr(4)] = value;
+    } else {
+      throw std::invalid_argument(
+          "a simulated twin needs nodes=N seeds=N variant=NAME faults=LIST set:NAME=VALUE, not '" +
+          twin.needs + "'");
+    }
+  }
   return runs;
 }
 
@@ -125,10 +142,11 @@ std::optional<Caught> simulate_twin(const Twin& twin) {
     sim::Options options = {.nodes = nodes, .entries = 3, .chatter = 0.5, .step_limit = 1'000'000};
     options.think = {sim::Delay::Shape::uniform, 0, 60};
     if (twin.entry.usual) twin.entry.usual(options);
-    options.faults = sim::Faults::allowed_by(twin.entry.assumes);
+    options.faults = sim::Faults::parse(runs.faults, twin.entry.assumes, false).value();
     catalogue::Setting setting = {.protocol = std::string(twin.entry.name),
                                   .members = twin.entry.members(nodes)};
     if (!runs.variant.empty()) setting.variant = runs.variant;
+    setting.parameters = runs.parameters;
     const auto run = [&](std::uint64_t seed) {
       options.seed = setting.seed = seed;
       return catalogue::judge(twin.entry, options, setting);

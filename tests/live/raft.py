@@ -1,6 +1,6 @@
 """The engine raft as etcd's own client sees it: etcdctl at one member and at three, with members killed in between.
 
-   raft.py CONCLAVE CONTENDER [WORD …]     WORDs choose tests by name
+   raft.py CONCLAVE CONTENDER [--kills N] [WORD …]     WORDs choose tests by name; --kills: of leaders under readers
 """
 import http.client
 import json
@@ -13,6 +13,12 @@ import time
 import urllib.request
 
 from harness import CONCLAVE, Group, Skipped, run_tests, wait_until
+
+WORDS = sys.argv[3:]
+KILLS = 5
+if "--kills" in WORDS:
+    at = WORDS.index("--kills")
+    KILLS, WORDS = int(WORDS[at + 1]), WORDS[:at] + WORDS[at + 2:]
 
 
 class Cluster(Group):
@@ -289,6 +295,89 @@ def killed_leaders():
         return f"{count} writes"
 
 
+class Asker(threading.Thread):
+    """Reads, or writes, one after the other over a connection of its own to one member, and notes what was slow."""
+
+    def __init__(self, cluster, member, path, body):
+        super().__init__(daemon=True)
+        self.cluster, self.member, self.path, self.body = cluster, member, path, json.dumps(body)
+        self.done, self.slow, self.failed, self.stopped = 0, [], [], False
+        self.start()
+
+    def run(self):
+        connection = None
+        while not self.stopped:
+            began = time.monotonic()
+            try:
+                connection = connection or http.client.HTTPConnection(self.cluster.endpoint(self.member), timeout=20)
+                connection.request("POST", self.path, self.body, {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                text = answer.read()
+            except (OSError, http.client.HTTPException):  # that member is down
+                connection = None
+                time.sleep(0.1)
+                continue
+            took = time.monotonic() - began
+            self.done += 1
+            if took > 0.2:
+                self.slow.append((began, took))
+            if answer.status != 200:
+                self.failed.append((began, took, text))
+            time.sleep(0.05)
+
+
+READERS = 15
+# Between the end of an election and that of a read. Reads need two round trips; a machine that is busy with other tests
+# takes its time.
+AFTER_ELECTION = 2.0 if KILLS < 200 else 0.3
+
+
+def readers_through_leaders():
+    """Leaders are killed under readers and writers at every member, while a lease makes the leader propose something five
+    times a second. No read waits longer than for the election and a little more, and nobody who asks is forgotten."""
+    with Cluster(3) as cluster:
+        cluster.ctl("lease", "grant", "3600")
+        cluster.ctl("put", "k", "v")
+        get, put = {"key": encoded("k")}, {"key": encoded("k"), "value": encoded("w")}
+        readers = [Asker(cluster, i, "/v3/kv/range", get) for i in cluster.everyone for _ in range(READERS)]
+        writers = [Asker(cluster, i, "/v3/kv/put", put) for i in cluster.everyone]
+
+        def all_go_on(members):
+            before = {asker: asker.done for asker in readers + writers if asker.member in members}
+            wait_until(lambda: all(asker.done > done + 2 for asker, done in before.items()), 20,
+                       f"reads and writes of everybody at {sorted(members)}")
+
+        longest, elections = 0, []
+        try:
+            for _ in range(KILLS):
+                all_go_on(set(cluster.everyone))
+                victim = cluster.leader()
+                killed = time.monotonic()
+                cluster.kill(victim)
+                survivors = set(cluster.everyone) - {victim}
+                wait_until(lambda: cluster.leader() in survivors, 20, "an election")
+                elected = time.monotonic()
+                elections.append(elected - killed)
+                all_go_on(survivors)
+                for asker in readers:
+                    if asker.member not in survivors:
+                        continue
+                    assert not [one for one in asker.failed if one[0] > killed - 1], \
+                        f"a read at {asker.member} failed: {asker.failed[-1][2]}"
+                    late = [began + took - elected for began, took in asker.slow if began + took > killed and began < elected]
+                    late += [took for began, took in asker.slow if began >= elected]
+                    longest = max([longest, *late])
+                    assert longest <= AFTER_ELECTION, f"a read at {asker.member} took {longest:.2f} s after the election"
+                    asker.slow.clear()
+                cluster.start(victim)
+                wait_until(lambda: cluster.up(victim), 30, "the victim's return")
+        finally:
+            for asker in readers + writers:
+                asker.stopped = True
+        return (f"{KILLS} kills, elections of {sum(elections) / KILLS:.2f} s, {sum(one.done for one in readers)} reads, none "
+                f"later than {max(longest, 0):.2f} s after the election")
+
+
 def killed_all():
     """All members are killed at once, and start again with what their disks have."""
     with Cluster(3) as cluster:
@@ -474,6 +563,7 @@ TESTS = {
     "etcdctl one member": lambda: everything(1),
     "etcdctl three members": lambda: everything(3),
     "killed leaders": killed_leaders,
+    "readers through leaders": readers_through_leaders,
     "killed all": killed_all,
     "contention": contention,
     "lock held through leaders": lock_held_through_leaders,
@@ -484,4 +574,4 @@ TESTS = {
 }
 
 if __name__ == "__main__":
-    sys.exit(run_tests(TESTS, sys.argv[3:]))
+    sys.exit(run_tests(TESTS, WORDS))

@@ -19,7 +19,8 @@ namespace conclave::catalogue {
 
 class StoreMonitor : public trace::Monitor {
  public:
-  explicit StoreMonitor(trace::LogMonitor::SecondAct second_act) : log_(second_act) {}
+  explicit StoreMonitor(trace::LogMonitor::SecondAct second_act, const trace::PromptReads::Bounds& reads = {})
+      : log_(second_act, reads) {}
 
   void begin(const trace::Header& header) override { log_.begin(header); }
   void see(const trace::Step& step) override;

@@ -7,6 +7,7 @@
 #include "catalogue/raft/play.hpp"
 #include "catalogue/raft/setup.hpp"
 #include "protocols/log/judge.hpp"
+#include "sim/slowness.hpp"
 #include "trace/log_monitor.hpp"
 
 namespace conclave::catalogue {
@@ -23,11 +24,27 @@ void usual(sim::Options& options) {
 // every term that somebody tries costs all of them one more. docs/raft.md says how the bounds are found.
 std::uint64_t most_elections(const raft::Raft::Setup& setup) { return setup.pre_vote ? 50 : 100; }
 
+// For how long at most a read waits while a leader has a majority: docs/raft.md.
+trace::PromptReads::Bounds bounds_of_reads(const sim::Options& options, const raft::Raft::Setup& setup) {
+  const auto slowness = sim::slowness(options);
+  if (!slowness) return {};
+  const std::uint64_t message = slowness->message.count;
+  const std::uint64_t disks = 4 * slowness->disk.count;
+  const std::uint64_t heartbeat = setup.heartbeat_ticks * slowness->timers;
+  // The round that is under way, and the next; who has a vote since then, gets it with a heartbeat.
+  const std::uint64_t leader = 4 * message + heartbeat + disks;
+  return {.leader = {leader},
+          .others = {leader + 4 * message + heartbeat +
+                     disks},  // to the leader and back, and the news of the place
+          .again = {2 * (setup.patience_ticks + setup.handicap_ticks) * slowness->timers}};
+}
+
 std::unique_ptr<trace::Monitor> monitor(const sim::Options& options, const Setting& setting) {
   const auto setup = raft_setup<raft::Raft::Setup>(setting);
   return std::make_unique<StoreMonitor>(
       trace::LogMonitor::SecondAct{.begins = sim::end_of_faults(options),
-                                   .progress_within = {most_elections(setup) * setup.patience_ticks * 2}});
+                                   .progress_within = {most_elections(setup) * setup.patience_ticks * 2}},
+      bounds_of_reads(options, setup));
 }
 
 // One server proposes, and nothing goes wrong. Heartbeats look like other messages, so they are so rare that
@@ -87,7 +104,7 @@ Entry raft() {
       .worlds = {"sim", "check", "live"},
       .cost = "2(N-1) messages per command of the leader, and 3 more if another server proposed it",
       .properties = {"agreement", "integrity", "order", "termination", "election safety", "log matching",
-                     "leader completeness", "fresh reads", "linearizable"},
+                     "leader completeness", "fresh reads", "prompt reads", "open questions", "linearizable"},
       .remark = "termination: with probability 1, once messages arrive and a majority stays up",
       .variants = {{"canonical", "whoever stands for election asks first whether it would be elected"},
                    {"no-pre-vote", "as in the paper of 2014: it does not ask, and may end a good term"}},
@@ -114,7 +131,7 @@ Entry raft() {
   bind<raft::Raft, raft_setup<raft::Raft::Setup>>(entry);
   entry.play = play_raft;
   bind_check<raft::Raft, log::Judge, raft_setup<raft::Raft::Setup>>(entry);
-  entry.checkable.insert(entry.checkable.end(), {"log matching", "leader completeness"});
+  entry.checkable.insert(entry.checkable.end(), {"log matching", "leader completeness", "open questions"});
   entry.usual_check = [](check::Options& o, Setting& setting) {
     o.entries = 0;
     o.entries_of = {{NodeId{1}, 1}};

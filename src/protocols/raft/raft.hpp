@@ -937,10 +937,13 @@ struct Raft {
   }
 
   // What holds of all servers together, whoever asks: log matching and leader completeness
-  // (section 5.3, 5.4).
+  // (section 5.3, 5.4); and that nobody who leads has forgotten what its own client asks.
   static std::vector<Wrong> invariants(std::span<const Raft* const> servers) {
     std::vector<Wrong> wrongs;
     for (const Raft* one : servers) {
+      if (!one->has_asked_all())
+        wrongs.push_back(
+            {"open questions", in_words(one->self) + " leads, and nobody will answer its client"});
       for (const Raft* other : servers) {
         if (one->self < other->self && !one->log_matches(*other))
           wrongs.push_back({"log matching", in_words(one->self) + " and " + in_words(other->self) +
@@ -951,6 +954,18 @@ struct Raft {
       }
     }
     return wrongs;
+  }
+  // A leader's heartbeats repeat the round that is under way, so what is noted for a round is answered.
+  bool has_asked_all() const {
+    const auto* const leader = std::get_if<Leader>(&role);
+    if (!leader) return true;
+    const bool under_way = leader->reads.empty() || leader->reads.front().round <= leader->round;
+    return under_way && std::ranges::all_of(asked, [&](const PendingRead& question) {
+             return question.index.value > 0 ||
+                    std::ranges::any_of(leader->reads, [&](const PendingRead& read) {
+                      return read.reader == self && read.serial == question.serial;
+                    });
+           });
   }
   bool log_matches(const Raft& other) const {
     bool agreed_later = false;

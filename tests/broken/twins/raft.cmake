@@ -66,6 +66,14 @@ twin(counts_old_votes "counts votes of an earlier term"
   "if (!candidate || theirs.term != ballot.term) return"
   "if (!candidate) return"
   "nodes=3 entries=0 timeouts=3")
+twin(leads_without_asking "asks its own open questions of nobody when it takes the lead"
+  "      ask_again(out);
+    }
+    advance(out);"
+  "      beat(out);
+    }
+    advance(out);"
+  "nodes=3 entries=1,0,0 timeouts=1 set:reads=1")
 end_twins()
 
 # What goes beyond the paper's figure 2 needs longer runs than the checker takes in.
@@ -133,3 +141,21 @@ twin(store_reads_behind "lets its client read before it has caught up"
   "read.index.value == 0 || read.index > committed"
   "read.index.value == 0")
 end_twins(_store)
+
+# These answer every question some day, and the store is what it should be: only the time that somebody waits is wrong.
+begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup SIMULATED PROPERTY "prompt reads")
+twin(waits_after_the_election "asks its own open questions of nobody when it takes the lead"
+  "      ask_again(out);
+    }
+    advance(out);"
+  "      beat(out);
+    }
+    advance(out);"
+  "nodes=3 seeds=1000 faults=crash set:reads=3 set:patience=400")
+twin(puts_off_asking_again "each proposal sets the time anew after which questions are asked again"
+  "    if (wanted.size() + asked.size() == 1) wait_for_answers(out);
+    submit(out, wanted.size() - 1);"
+  "    if (wanted.size() == 1) wait_for_answers(out);
+    submit(out, wanted.size() - 1);"
+  "nodes=3 seeds=5000 faults=loss=0.1 set:reads=3 set:patience=400")
+end_twins(_prompt)
