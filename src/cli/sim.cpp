@@ -553,7 +553,8 @@ void add_sim(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_option("--faults", flags->faults,
                    "none, all, or some of pause, partition, crash, drift, jump, jitter,\n"
-                   "unsynced, stall, loss=P, duplicate=P, slow=P, reorder=P")
+                   "unsynced, stall, loss=P, duplicate=P, slow=P, reorder=P; with crash and jump\n"
+                   "together, clocks also jump, stand still or start anew while a node is down")
       ->capture_default_str();
   verb->add_option("--script", flags->script,
                    "a file of requests and faults, each at its time (docs/scripts.md), or\n"

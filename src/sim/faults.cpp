@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "sim/random.hpp"
 
@@ -138,6 +139,24 @@ std::int64_t surviving_writes(std::uint64_t seed, std::uint64_t nth_crash) {
              : static_cast<std::int64_t>(Draw(~seed, Purpose::tail, 0, nth_crash).between(1, most));
 }
 
+// What a clock does while its node is down, if anything. Machines that start from one image show the same at
+// each start; a clock that runs out of power stands still; and somebody sets it to whatever he takes for the
+// time. Drawn apart, so that the other faults of a seed stay what they were.
+std::optional<std::int64_t> jump_while_down(std::uint64_t seed, std::uint64_t nth_crash, Ticks down,
+                                            Ticks back, Ticks window) {
+  enum class Kind : std::uint8_t { nothing, starts_anew, stood_still, was_set };
+  const auto draw = [&](std::uint64_t nth) { return Draw(~seed, Purpose::clock, nth_crash, nth); };
+  switch (static_cast<Kind>(draw(0).below(4))) {
+    case Kind::nothing: return std::nullopt;
+    case Kind::starts_anew: return -static_cast<std::int64_t>(back.count);
+    case Kind::stood_still: return -static_cast<std::int64_t>((back - down).count);
+    case Kind::was_set:
+      return static_cast<std::int64_t>(draw(1).below(2 * window.count + 1)) -
+             static_cast<std::int64_t>(window.count);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, std::uint64_t seed,
@@ -203,6 +222,10 @@ Script plan_faults(const Faults& faults, const NodeSet& members, Ticks window, s
                .amount = faults.unsynced ? surviving_writes(seed, i) : 0,
                .durable = !faults.unsynced},
               {.what = Action::What::recover, .node = node});
+      const Ticks down = plan[plan.size() - 2].at;
+      const Ticks back = plan.back().at - Ticks{1};
+      const auto by = faults.jump ? jump_while_down(seed, i, down, back, window) : std::nullopt;
+      if (by) plan.push_back({.what = Action::What::jump, .at = back, .node = node, .amount = *by});
     }
   }
   if (faults.drift) {

@@ -123,6 +123,36 @@ TEST(FaultPlan, HasEveryKindOfFaultInSomeSeed) {
                             What::heal, What::drift, What::jump, What::jitter, What::stall, What::flush}));
 }
 
+TEST(FaultPlan, AClockMayShowAnythingWhenItsNodeComesBack) {
+  int anew = 0, still = 0, ahead = 0, nothing = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const Script plan = plan_faults({.crash = true, .jump = true}, NodeSet::range({1}, 5), {1000}, seed);
+    for (auto back = plan.begin(); back != plan.end(); ++back) {
+      if (back->what != What::recover) continue;
+      const auto concerns = [&](What what) {
+        return [&, what](const Action& one) { return one.what == what && one.node == back->node; };
+      };
+      const auto before = std::ranges::subrange(plan.begin(), back);
+      if (std::ranges::count_if(plan, concerns(What::crash)) != 1) continue;
+      const auto down = std::ranges::find_if(before, concerns(What::crash));
+      const auto jump = std::ranges::find_if(down, back, concerns(What::jump));
+      if (jump == back || jump->at + Ticks{1} != back->at) {
+        ++nothing;
+        continue;
+      }
+      anew += jump->amount == -static_cast<std::int64_t>(jump->at.count);
+      still += jump->amount == -static_cast<std::int64_t>((jump->at - down->at).count);
+      ahead += jump->amount > 0;
+    }
+    for (const Action& action : plan_faults({.crash = true}, NodeSet::range({1}, 5), {1000}, seed))
+      EXPECT_NE(action.what, What::jump);
+  }
+  EXPECT_GT(anew, 10);
+  EXPECT_GT(still, 10);
+  EXPECT_GT(ahead, 10);
+  EXPECT_GT(nothing, 10);
+}
+
 TEST(FaultPlan, ACrashTearsTheLogInEveryWay) {
   std::set<std::int64_t> surviving;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

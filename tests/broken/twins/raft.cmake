@@ -142,6 +142,25 @@ twin(store_reads_behind "lets its client read before it has caught up"
   "read.index.value == 0")
 end_twins(_store)
 
+# A server that has a clock. What it shows after a restart is for nobody to rely on, and a number that was used once is
+# not taken again. What it tells is numbered as its client numbers it.
+begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup SIMULATED PROPERTY termination)
+twin(numbers_by_the_clock "numbers its commands by its clock, which is not what it was when it starts again"
+  "  void on_command(Out& out, const conclave::log::Propose& proposal) {
+    wanted.push_back({self, proposal.serial, proposal.value, proposal.bytes});"
+  "  Ticks clock = {};
+  std::uint64_t given = 0;
+  void on_clock(Ticks now) { clock = now; }
+  void on_command(Out& out, const conclave::log::Propose& proposal) {
+    given = std::max(given + 1, clock.count);
+    wanted.push_back({self, given, proposal.value, proposal.bytes});"
+  "nodes=3 seeds=1000 faults=crash,jump set:extras=1"
+  "out.announce(conclave::log::Committed{committed.value, counts ? command : std::nullopt});"
+  "std::optional<Command> told = command;
+      if (told) told->serial = told->value - 1000 * told->client.value;
+      out.announce(conclave::log::Committed{committed.value, counts ? told : std::nullopt});")
+end_twins(_clock)
+
 # These answer every question some day, and the store is what it should be: only the time that somebody waits is wrong.
 begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup SIMULATED PROPERTY "prompt reads")
 twin(waits_after_the_election "asks its own open questions of nobody when it takes the lead"
