@@ -319,7 +319,7 @@ const std::vector<RaftRun> raft_runs = {
     {"two_elections_and_a_duplicate", {1'082'109, 0, 32, 0}, {.duplications = 1, .timeouts = 2}},
     {"a_cut", {6'375, 0, 19, 0}, {.timeouts = 1, .partitions = 1}},
     {"reads_and_a_crash",
-     {89'659, 0, 27, 0},
+     {89'500, 0, 27, 0},
      {.crashes = 1, .recoveries = 1, .timeouts = 1},
      {{"reads", "1"}}},
     {"snapshots_and_a_crash",
