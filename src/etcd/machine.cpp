@@ -35,6 +35,7 @@ rpc::Status status_of(kv::Error error) {
     case kv::Error::compacted:
     case kv::Error::future_revision:
     case kv::Error::ttl_too_large: return {rpc::Code::out_of_range, text};
+    case kv::Error::answer_too_large:
     case kv::Error::no_space: return {rpc::Code::resource_exhausted, text};
     case kv::Error::corrupt: return {rpc::Code::data_loss, text};
     case kv::Error::lease_not_found: return {rpc::Code::not_found, text};

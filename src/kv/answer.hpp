@@ -13,7 +13,19 @@ struct RangeResult {
   std::vector<RecordRef> kvs = {};
   std::uint64_t count = 0;  // of the keys in the range, whatever filters and limit left out
   bool more = false;        // the limit left some out
+  bool keys_only = false;   // nobody asked for the values
 };
+
+// Gives up records, a little at a time: whoever is the last to have one frees it. Takes from `work` what it
+// does. True: there is more.
+inline bool let_go(std::vector<RecordRef>& records, std::size_t& work) {
+  while (!records.empty()) {
+    if (work == 0) return true;
+    --work;
+    records.pop_back();
+  }
+  return false;
+}
 
 struct PutResult {
   RecordRef previous = {};  // if it was asked for and existed
@@ -34,6 +46,21 @@ struct TxnResult {
 struct OpResult {
   std::variant<RangeResult, PutResult, DeleteResult, TxnResult> result;
 };
+
+bool let_go(TxnResult& result, std::size_t& work);
+inline bool let_go(OpResult& op, std::size_t& work) {
+  if (auto* range = std::get_if<RangeResult>(&op.result)) return let_go(range->kvs, work);
+  if (auto* range = std::get_if<DeleteResult>(&op.result)) return let_go(range->previous, work);
+  if (auto* nested = std::get_if<TxnResult>(&op.result)) return let_go(*nested, work);
+  return false;
+}
+inline bool let_go(TxnResult& result, std::size_t& work) {
+  while (!result.results.empty()) {
+    if (let_go(result.results.back(), work)) return true;
+    result.results.pop_back();
+  }
+  return false;
+}
 
 struct LeaseResult {
   LeaseId id = 0;

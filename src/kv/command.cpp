@@ -140,6 +140,7 @@ std::string_view describe(Error error) {
     case Error::lease_exists: return "lease already exists";
     case Error::ttl_too_large: return "too large lease TTL";
     case Error::request_too_large: return "request is too large";
+    case Error::answer_too_large: return "answer is too large";
   }
   return "unknown error";
 }

@@ -142,6 +142,7 @@ enum class Error : std::uint8_t {
   lease_exists,
   ttl_too_large,
   request_too_large,
+  answer_too_large,
 };
 
 // What etcd's clients look for, without the "etcdserver: " in front.
@@ -154,7 +155,10 @@ inline constexpr std::size_t max_txn_operations = 128;         // in a list; wha
 inline constexpr std::size_t max_txn_total = 1024;             // in all lists together
 // What a transaction that stands in the log may look at while it is applied, all its comparisons and reads
 // together: nobody else is served meanwhile.
-inline constexpr std::uint64_t max_reach = 100'000;     // keys
+inline constexpr std::uint64_t max_reach = 100'000;  // keys
+// What may come of a command that writes, reckoned before anything is done: keys and values, and what stands
+// around them.
+inline constexpr std::uint64_t max_answer = std::uint64_t{64} << 20;
 inline constexpr std::size_t max_renewed = 4096;        // leases
 inline constexpr std::int64_t max_ttl = 9'000'000'000;  // seconds
 inline constexpr std::uint64_t longest_step_ms = 2000;  // of a Tick: a leader that slept did not lead

@@ -145,7 +145,7 @@ TEST(Check, WhatIsTooLongIsRefused) {
 }
 
 TEST(Error, HasEtcdsText) {
-  for (int error = 0; error <= static_cast<int>(Error::request_too_large); ++error)
+  for (int error = 0; error <= static_cast<int>(Error::answer_too_large); ++error)
     EXPECT_NE(describe(static_cast<Error>(error)), "unknown error");
 }
 

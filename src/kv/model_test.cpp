@@ -78,6 +78,7 @@ class CommandMaker {
     range.sort_order = static_cast<SortOrder>(choices.below(3));
     range.sort_target = static_cast<SortTarget>(choices.below(5));
     range.count_only = choices.rarely();
+    range.keys_only = choices.rarely();
     range.min_mod_revision = bound();
     range.max_mod_revision = bound();
     range.min_create_revision = bound();
@@ -390,29 +391,36 @@ class Model {
     return static_cast<std::uint64_t>(std::ranges::count_if(
         states.back(), [&](const auto& one) { return in_range(one.first, first, end); }));
   }
-  std::uint64_t reach(const std::vector<Op>& ops) const {
+  static bool deletes(const Txn& txn) {
+    const auto one = [](const Op& op) {
+      const auto* nested = std::get_if<Txn>(&op.request);
+      return std::holds_alternative<DeleteRange>(op.request) || (nested && deletes(*nested));
+    };
+    return std::ranges::any_of(txn.success, one) || std::ranges::any_of(txn.failure, one);
+  }
+  std::uint64_t reach(const std::vector<Op>& ops, bool deletes) const {
     std::uint64_t sum = 0;
     for (const Op& op : ops) {
-      if (const auto* nested = std::get_if<Txn>(&op.request)) sum += reach(*nested);
+      if (const auto* nested = std::get_if<Txn>(&op.request)) sum += reach(*nested, deletes);
       const auto* range = std::get_if<Range>(&op.request);
       if (!range) continue;
       const bool in_order = range->sort_target == SortTarget::key && range->sort_order != SortOrder::descend;
       const bool picks = range->min_mod_revision != 0 || range->max_mod_revision != 0 ||
                          range->min_create_revision != 0 || range->max_create_revision != 0;
       std::uint64_t one = range->count_only ? 1 : reach(range->key, range->range_end);
-      if (range->limit > 0 && in_order && !picks)
+      if (range->limit > 0 && in_order && !picks && !deletes)
         one = std::min(one, static_cast<std::uint64_t>(range->limit));
       sum += one;
     }
     return sum;
   }
-  std::uint64_t reach(const Txn& txn) const {
-    std::uint64_t sum = std::max(reach(txn.success), reach(txn.failure));
+  std::uint64_t reach(const Txn& txn, bool deletes) const {
+    std::uint64_t sum = std::max(reach(txn.success, deletes), reach(txn.failure, deletes));
     for (const Compare& compare : txn.compare) sum += reach(compare.key, compare.range_end);
     return sum;
   }
   std::string run(const Txn& txn) {
-    if (reach(txn) > most_reach) return "too many operations in txn request";
+    if (reach(txn, deletes(txn)) > most_reach) return "too many operations in txn request";
     const std::string problem = problem_of(txn);
     return problem.empty() ? run_branch(txn) : problem;
   }
@@ -533,7 +541,7 @@ void forget_the_past(std::vector<Op>& ops) {
 
 RC_GTEST_PROP(StoreAndModel, RefuseTransactionsThatLookAtTooMuch, ()) {
   const Run run = *runs();
-  Store store(0, 4);
+  Store store(0, {.reach = 4});
   Model model;
   model.most_reach = 4;
   CommandMaker maker;
@@ -547,6 +555,53 @@ RC_GTEST_PROP(StoreAndModel, RefuseTransactionsThatLookAtTooMuch, ()) {
     }
     ++context.index;
     RC_ASSERT(text(store.apply(command, context, outcome)) == model.apply(command, context));
+  }
+}
+
+// A record takes so many bytes in an answer, with its numbers; and so does an operation.
+constexpr std::uint64_t around = 64;
+std::uint64_t told(const std::vector<RecordRef>& records, bool keys_only = false) {
+  std::uint64_t sum = 0;
+  for (const RecordRef& record : records)
+    sum += record.key().size() + (keys_only ? 0 : record->size) + around;
+  return sum;
+}
+std::uint64_t told(const TxnResult& result) {
+  std::uint64_t sum = 0;
+  for (const OpResult& op : result.results) {
+    if (!std::holds_alternative<TxnResult>(op.result)) sum += around;
+    if (const auto* range = std::get_if<RangeResult>(&op.result)) sum += told(range->kvs, range->keys_only);
+    if (const auto* put = std::get_if<PutResult>(&op.result); put && put->previous)
+      sum += told({put->previous});
+    if (const auto* range = std::get_if<DeleteResult>(&op.result)) sum += told(range->previous);
+    if (const auto* nested = std::get_if<TxnResult>(&op.result)) sum += told(*nested);
+  }
+  return sum;
+}
+
+// What is too large for an answer is refused before anything is done, and what is done is answered.
+RC_GTEST_PROP(Stores, AnswerWithNoMoreThanTheyMay, ()) {
+  const Run run = *runs();
+  const std::uint64_t most = 500;
+  Store store(0, {.answer = most});
+  CommandMaker maker;
+  Context context = {0, 1};
+  Outcome outcome;
+  for (const Step& step : run) {
+    const Command command = maker.make(Choices(step), store, 1);
+    const auto* txn = std::get_if<Txn>(&command);
+    const auto* deletes = std::get_if<DeleteRange>(&command);
+    const std::uint64_t reckoned = txn ? store.answer_of(*txn) : deletes ? store.answer_of(*deletes) : 0;
+    ++context.index;
+    const Revision before = store.revision();
+    const Answer answer = store.apply(command, context, outcome);
+    std::uint64_t bytes = 0;
+    if (const auto* result = std::get_if<TxnResult>(&answer.result)) bytes = told(*result);
+    if (const auto* result = std::get_if<DeleteResult>(&answer.result)) bytes = told(result->previous);
+    RC_ASSERT(bytes <= most && bytes <= reckoned);
+    const auto* error = std::get_if<Error>(&answer.result);
+    if (!error || *error != Error::answer_too_large) continue;
+    RC_ASSERT(reckoned > most && store.revision() == before && outcome.events.empty());
   }
 }
 

@@ -25,6 +25,12 @@ inline bool is_in_key_order(const Range& request) {
   return request.sort_target == SortTarget::key && request.sort_order != SortOrder::descend;
 }
 
+// Who stands first in a line: asked so often that it is not worth looking at everybody.
+inline bool asks_for_the_oldest(const Range& request) {
+  return request.revision <= 0 && request.limit == 1 && request.sort_target == SortTarget::create &&
+         request.sort_order != SortOrder::descend && !filters(request);
+}
+
 inline bool comes_first(SortTarget target, const Record& a, const Record& b) {
   switch (target) {
     case SortTarget::key: return a.key->text() < b.key->text();

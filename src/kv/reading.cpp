@@ -86,15 +86,32 @@ Reading::Went Reading::step(std::size_t work) {
   return went;
 }
 
+std::size_t Reading::records() const {
+  return records_ + (scan_ ? scan_->result.kvs.size() - scan_->weighed + scan_->sort.records() : 0);
+}
+
+bool Reading::let_go(std::size_t& work) {
+  if (scan_ && (kv::let_go(scan_->result.kvs, work) || scan_->sort.let_go(work))) return true;
+  for (; !frames_.empty(); frames_.pop_back())
+    if (kv::let_go(frames_.back().result, work)) return true;
+  for (Result* one : {over_ ? &*over_ : nullptr, &result_}) {
+    if (!one) continue;
+    if (auto* range = std::get_if<RangeResult>(one); range && kv::let_go(range->kvs, work)) return true;
+    if (auto* txn = std::get_if<TxnResult>(one); txn && kv::let_go(*txn, work)) return true;
+  }
+  return false;
+}
+
 Reading::Went Reading::advance(std::size_t& work) {
   if (over_) {
     result_ = std::move(*over_);
     return Went::done;
   }
   if (!scan_) return advance_frame(work);
-  if (go_on_scanning(work) || go_on_sorting(work) || go_on_cutting(work)) return Went::on;
-  records_ += scan_->result.kvs.size();
-  if (records_ > most_.records) return Went::too_large;
+  const bool more =
+      go_on_scanning(work) || go_on_sorting(work) || go_on_cutting(work) || go_on_weighing(work);
+  if (records_ > most_.records || bytes_ > most_.bytes) return Went::too_large;
+  if (more) return Went::on;
   Scan scan = std::move(*scan_);
   scan_.reset();
   const bool deletes = std::exchange(deletes_, false);
@@ -129,7 +146,8 @@ std::optional<Error> Reading::begin_scan(const Range& request) {
   if (request.revision > 0 && request.revision < compacted_) return Error::compacted;
   Scan scan = {.request = request,
                .walk = {std::string(request.key), request.range_end},
-               .then = request.revision > 0 ? request.revision : revision_};
+               .then = request.revision > 0 ? request.revision : revision_,
+               .result = {.keys_only = request.keys_only}};
   if (request.limit > 0) scan.limit = static_cast<std::size_t>(request.limit);
   if (request.revision <= 0 && is_fresh()) look_up(scan);
   scan_ = std::move(scan);
@@ -146,8 +164,7 @@ void Reading::look_up(Scan& scan) const {
   scan.may_stop = is_in_key_order(request);
   if (request.count_only) {
     scan.walked = true;
-  } else if (scan.limit == 1 && request.sort_target == SortTarget::create &&
-             request.sort_order != SortOrder::descend && !filters(request)) {
+  } else if (asks_for_the_oldest(request)) {
     if (Key* oldest = keys.oldest(range)) scan.result.kvs.emplace_back(oldest->newest);
     scan.result.more = scan.result.count > 1;
     scan.limit = SIZE_MAX;
@@ -162,14 +179,41 @@ bool Reading::go_on_scanning(std::size_t& work) {
   const Range& request = scan.request;
   const auto see = [&](Record* record) {
     if (!scan.knows_count) ++scan.result.count;
-    if (!request.count_only && passes(request, *record)) scan.result.kvs.emplace_back(record);
-    return !scan.may_stop || scan.result.kvs.size() <= scan.limit;
+    if (!request.count_only && passes(request, *record)) collect(scan, record);
+    return !(scan.may_stop && scan.result.kvs.size() > scan.limit) && records_ <= most_.records &&
+           bytes_ <= most_.bytes;
   };
   if (!walk(scan.walk, scan.then, work, see)) return true;
   scan.walked = true;
   if (is_in_key_order(request)) return false;
   scan.sorts = true;
   scan.sort = SlowSort(request, std::exchange(scan.result.kvs, {}));
+  return false;
+}
+
+// What is sorted before the limit cuts it weighs nothing yet.
+void Reading::collect(Scan& scan, Record* record) {
+  const bool in_order = is_in_key_order(scan.request);
+  if (in_order && scan.result.kvs.size() > scan.limit) return;
+  scan.result.kvs.emplace_back(record);
+  if ((in_order && scan.result.kvs.size() <= scan.limit) || scan.limit == SIZE_MAX) {
+    weigh(*record, scan.request.keys_only);
+    ++scan.weighed;
+  }
+}
+
+void Reading::weigh(const Record& record, bool keys_only) {
+  ++records_;
+  bytes_ += record.key->size + (keys_only ? 0 : record.size);
+}
+
+bool Reading::go_on_weighing(std::size_t& work) {
+  const std::vector<RecordRef>& kvs = scan_->result.kvs;
+  for (; scan_->weighed < kvs.size(); ++scan_->weighed) {
+    if (work == 0) return true;
+    --work;
+    weigh(*kvs[scan_->weighed], scan_->request.keys_only);
+  }
   return false;
 }
 

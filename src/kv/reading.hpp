@@ -26,6 +26,8 @@ class SlowSort {
   // Takes from `work` what it does. True: there is more to do.
   bool step(std::size_t& work);
   std::vector<RecordRef> take() { return std::move(from_); }
+  std::size_t records() const { return from_.size() + to_.capacity(); }
+  bool let_go(std::size_t& work) { return kv::let_go(from_, work) || kv::let_go(to_, work); }
 
  private:
   bool right_first(const RecordRef& left, const RecordRef& right, std::size_t& work) const;
@@ -45,14 +47,15 @@ class SlowSort {
 
 class Reading {
  public:
-  // More records than so many are not collected.
+  // What is collected is no more than this. A record has at least so many bytes, its key and its value.
   struct Most {
     std::size_t records = SIZE_MAX;
+    std::size_t bytes = SIZE_MAX;
   };
   enum class Went : std::uint8_t {
     on,         // there is more to do
     done,       // `take` has what came of it
-    too_large,  // more records than asked for
+    too_large,  // more than was asked for
     lost,       // the store is gone: another one took its place
   };
   using Result = std::variant<Error, RangeResult, TxnResult>;
@@ -65,9 +68,11 @@ class Reading {
   Went step(std::size_t work);
   // Of what is read.
   Revision revision() const { return revision_; }
-  // Collected so far.
-  std::size_t records() const { return records_ + (scan_ ? scan_->result.kvs.size() : 0); }
+  // Collected so far, and what was looked at for it.
+  std::size_t records() const;
   Result take() { return std::move(result_); }
+  // Whoever has no use for the rest gives up what is collected a little at a time, too: True: there is more.
+  bool let_go(std::size_t& work);
 
  private:
   // Keys of a range, one after the other, as they were.
@@ -85,6 +90,7 @@ class Reading {
     bool may_stop = false;  // the keys come in the order that is asked for
     bool walked = false;
     bool sorts = false;
+    std::size_t weighed = 0;  // of the result
     RangeResult result = {};
     SlowSort sort = {};
   };
@@ -107,9 +113,12 @@ class Reading {
   bool walk(Walk& walk, Revision then, std::size_t& work, See see);
   std::optional<Error> begin_scan(const Range& request);
   void look_up(Scan& scan) const;
+  void collect(Scan& scan, Record* record);
+  void weigh(const Record& record, bool keys_only);
   bool go_on_scanning(std::size_t& work);
   bool go_on_sorting(std::size_t& work);
   bool go_on_cutting(std::size_t& work);
+  bool go_on_weighing(std::size_t& work);
   Went advance(std::size_t& work);
   Went advance_frame(std::size_t& work);
   std::optional<bool> compare(const Compare& compare, std::size_t& work);
@@ -121,7 +130,9 @@ class Reading {
   const Revision revision_;
   const Revision compacted_;
   const Most most_;
+  // Of what is told for sure.
   std::size_t records_ = 0;
+  std::size_t bytes_ = 0;
   std::vector<Frame> frames_ = {};
   std::optional<Scan> scan_ = {};
   std::optional<Comparison> comparison_ = {};

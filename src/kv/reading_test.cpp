@@ -117,7 +117,7 @@ TEST_F(Readings, OfWhatATransactionWouldDoTellItsAnswerBefore) {
 
 // What is applied stops everybody: a transaction that would look at too many keys is refused by all members.
 TEST_F(Readings, TransactionsInTheLogReachOnlySoFar) {
-  Store store(0, 100);
+  Store store(0, {.reach = 100});
   Outcome outcome;
   Context context = {0, 1};
   const auto run = [&](const Command& command) {
@@ -139,6 +139,74 @@ TEST_F(Readings, TransactionsInTheLogReachOnlySoFar) {
   const std::string longer(90 * 1024, 'x');
   txn.compare.assign(1, {.target = CompareTarget::value, .key = "k", .range_end = "l", .value = longer});
   EXPECT_EQ(run(txn), "31: too many operations in txn request") << "long values take their time";
+}
+
+TEST_F(Readings, CollectNoMoreBytesThanTheyMay) {
+  const std::string value(1000, 'v');
+  for (int i = 0; i < 10; ++i) replica.put("v" + std::to_string(i), value);
+  const auto went = [&](const Range& range) {
+    Reading reading(replica.store, range, {.bytes = 5010});
+    while (true)
+      if (const auto now = reading.step(2); now != Reading::Went::on) return now;
+  };
+  Range range = {.key = "v", .range_end = "w", .limit = 5};
+  EXPECT_EQ(went(range), Reading::Went::done);
+  range.limit = 6;
+  EXPECT_EQ(went(range), Reading::Went::too_large);
+  range.keys_only = true;
+  EXPECT_EQ(went(range), Reading::Went::done);
+  range = {.key = "v", .range_end = "w", .limit = 5, .sort_order = SortOrder::descend};
+  EXPECT_EQ(went(range), Reading::Went::done) << "what the limit leaves out does not count";
+  range.limit = 6;
+  EXPECT_EQ(went(range), Reading::Went::too_large);
+  range = {.key = "v", .range_end = "w", .sort_order = SortOrder::descend};
+  EXPECT_EQ(went(range), Reading::Went::too_large);
+}
+
+// Records that were deleted and compacted go with the last one who has them: all at once would take long.
+TEST_F(Readings, LetGoALittleAtATime) {
+  put(100);
+  Reading reading(replica.store, all, {});
+  finish(reading, 1000);
+  std::size_t work = 10;
+  EXPECT_TRUE(reading.let_go(work));
+  EXPECT_EQ(work, 0u);
+  work = 1000;
+  EXPECT_FALSE(reading.let_go(work));
+  EXPECT_EQ(work, 910u);
+}
+
+// A transaction that writes is answered for sure; so it is refused before it does anything if that would be
+// large.
+TEST_F(Readings, TransactionsInTheLogTellOnlySoMuch) {
+  Store store(0, {.answer = 9'700});
+  Outcome outcome;
+  Context context = {0, 1};
+  const auto run = [&](const Command& command) {
+    ++context.index;
+    return text(store.apply(command, context, outcome)).substr(0, 30);
+  };
+  const std::string value(900, 'v');
+  for (int i = 0; i < 9; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    run(Put{.key = key, .value = value});
+  }
+  Txn txn;
+  txn.success.push_back({Range{.key = "k", .range_end = "l"}});
+  txn.success.push_back({Put{.key = "done"}});
+  EXPECT_EQ(run(txn).substr(0, 9), "11: then(");
+  txn.success.push_back({Range{.key = "k1"}});
+  EXPECT_EQ(run(txn), "11: answer is too large");
+  txn.success.back() = {Range{.key = "k", .range_end = "l", .keys_only = true}};
+  EXPECT_EQ(run(txn).substr(0, 9), "12: then(");
+  txn.success.back() = {Range{.key = "k", .range_end = "l", .limit = 2}};
+  EXPECT_EQ(run(txn), "12: answer is too large");
+  txn.failure.swap(txn.success);
+  EXPECT_EQ(run(txn).substr(0, 9), "13: then(") << "only the branch that is taken counts";
+  EXPECT_EQ(run(Put{.key = "k9", .value = value}), "14: put over none");
+  EXPECT_EQ(run(Put{.key = "l0", .value = value}), "15: put over none");
+  EXPECT_EQ(run(DeleteRange{.key = "k", .range_end = "m", .prev_kv = true}), "15: answer is too large");
+  EXPECT_EQ(run(DeleteRange{.key = "k", .range_end = "m"}), "16: deleted 11 []");
 }
 
 }  // namespace

@@ -148,6 +148,7 @@ Store::Result Store::run(const Put& request) {
 }
 
 Store::Result Store::run(const DeleteRange& range) {
+  if (answer_of(range) > bounds_.answer) return Error::answer_too_large;
   DeleteResult result = delete_range(range);
   history_.commit();
   return result;

@@ -30,8 +30,13 @@ std::optional<std::string_view> line_of(std::string_view key, LeaseId lease);
 
 class Store {
  public:
-  explicit Store(std::uint64_t table_seed = 0, std::uint64_t most_reach = max_reach)
-      : history_(table_seed), most_reach_(most_reach) {}
+  // The bounds are the same at all replicas.
+  struct Bounds {
+    std::uint64_t reach = max_reach;
+    std::uint64_t answer = max_answer;
+  };
+  explicit Store(std::uint64_t table_seed = 0) : Store(table_seed, Bounds()) {}
+  Store(std::uint64_t table_seed, Bounds bounds) : history_(table_seed), bounds_(bounds) {}
 
   // `outcome` is cleared first. An entry that cannot be decoded changes nothing; a replica that meets one
   // must stop there, because others may know what it means.
@@ -54,6 +59,15 @@ class Store {
 
   // How many keys a transaction would look at now while it is applied, at most; `max_reach` is the limit.
   std::uint64_t reach_of(const Txn& txn) const;
+  // The same for a read.
+  std::uint64_t reach_of(const Range& range) const;
+  // How many keys would be deleted now, at most.
+  std::uint64_t deletes_of(const Txn& txn) const;
+  std::uint64_t deletes_of(const DeleteRange& range) const;
+  // How large the answer would be now, at most, whichever branches are taken; `max_answer` is the limit for
+  // those that are.
+  std::uint64_t answer_of(const Txn& txn) const;
+  std::uint64_t answer_of(const DeleteRange& range) const;
 
   Revision revision() const { return history_.revision(); }
   Context applied() const { return applied_; }
@@ -90,8 +104,13 @@ class Store {
   std::optional<Error> problem_of(const Range& range) const;
   std::optional<Error> problem_of_branch(const Txn& txn, std::size_t& decision) const;
   bool holds(const Compare& compare) const;
-  std::uint64_t reach_of(const Range& range) const;
-  std::uint64_t reach_of(const std::vector<Op>& ops) const;
+  std::uint64_t reach_of(const Txn& txn, bool deletes) const;
+  std::uint64_t reach_of(const std::vector<Op>& ops, bool deletes) const;
+  std::uint64_t reach_of(const Range& range, bool deletes) const;
+  struct Branches;
+  std::uint64_t answer_of(const Branches& branches) const;
+  std::uint64_t answer_of(const Range& range, bool deletes, std::uint64_t enough) const;
+  std::uint64_t answer_of(const DeleteRange& range, std::uint64_t enough) const;
   void decide(const Txn& txn);
 
   void write(std::string_view key, std::string_view value, LeaseId lease);
@@ -108,7 +127,7 @@ class Store {
   Leases leases_;
   std::set<std::pair<std::uint64_t, AlarmKind>> alarms_;
   Context applied_ = {};
-  std::uint64_t most_reach_;
+  Bounds bounds_;
   // Of the command being applied.
   Outcome* outcome_ = nullptr;
   std::vector<bool> decisions_;  // which branch each transaction takes, in the order of meeting them

@@ -47,5 +47,11 @@ kv_twin(readings_see_the_present reading
   "const bool is_now = then == revision_ && is_fresh();"
   "const bool is_now = then == revision_;")
 kv_twin(looks_at_any_number_of_keys read
-  "if (reach_of(txn) > most_reach_) return Error::too_many_operations;"
+  "if (reach_of(txn) > bounds_.reach) return Error::too_many_operations;"
   "")
+kv_twin(answers_with_any_number_of_bytes read
+  "if (answer_of(taken) > bounds_.answer) return Error::answer_too_large;"
+  "")
+kv_twin(forgets_what_it_puts_itself read
+  "if (KeyRange{range->key, range->range_end}.contains(one->key))"
+  "if (false)")
