@@ -16,6 +16,8 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       session_timer_(machine.loop()),
       change_timer_(machine.loop()),
       slices_(machine.loop()),
+      answers_(machine, slices_, [this](auto* header, kv::Revision revision) { head(header, revision); }),
+      downloads_(machine, slices_, [this](auto* header, kv::Revision revision) { head(header, revision); }),
       watches_(
           server, machine, options_.watches,
           [this](etcdserverpb::ResponseHeader* header, kv::Revision revision) { head(header, revision); }) {

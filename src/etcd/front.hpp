@@ -20,9 +20,11 @@
 #include <string>
 #include <vector>
 
+#include "etcd/answers.hpp"
+#include "etcd/downloads.hpp"
 #include "etcd/line_times.hpp"
 #include "etcd/machine.hpp"
-#include "etcd/sha256.hpp"
+#include "etcd/turns.hpp"
 #include "etcd/watch_service.hpp"
 #include "rpc/offer.hpp"
 #include "rpc/slices.hpp"
@@ -83,7 +85,12 @@ class Front {
   void delete_range(const etcdserverpb::DeleteRangeRequest& request, const CallerPtr& caller);
   void txn(const etcdserverpb::TxnRequest& request, const CallerPtr& caller);
   void compact(const etcdserverpb::CompactionRequest& request, const CallerPtr& caller);
-  void answer_range(const etcdserverpb::RangeRequest& request, const CallerPtr& caller) const;
+  void read_txn(const etcdserverpb::TxnRequest& request, const CallerPtr& caller);
+  template <class Request, class Command>
+  void write(const Request& request, const Command& command, std::uint64_t keys, std::uint64_t answer,
+             const CallerPtr& caller);
+  template <class Command>
+  void write_now(const Command& command, const CallerPtr& caller, bool is_heavy);
   // Proposes; when it is applied, `fill` makes the response of the result.
   template <class Response, class Result, class Fill>
   void run(const kv::Command& command, const CallerPtr& caller, Fill fill_in);
@@ -132,14 +139,6 @@ class Front {
   void offer_pages();
   etcdserverpb::StatusResponse etcd_status() const;
   void alarm(const etcdserverpb::AlarmRequest& request, const CallerPtr& caller);
-  // A copy of the state on its way to a client.
-  struct Download {
-    CallerPtr caller;
-    Payload state;
-    std::size_t sent = 0;
-    Sha256 digest = {};  // of what was sent
-  };
-  void send_state(const std::shared_ptr<Download>& download);
   conclavepb::StatusResponse status() const;
   void add_lines(conclavepb::StatusResponse& response) const;
   void tell_place(conclavepb::Client& told, const kv::Key& place) const;
@@ -198,6 +197,11 @@ class Front {
   boost::asio::steady_timer change_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   rpc::Slices slices_;  // for all that clients ask and that may take long
+  Answers answers_;
+  Downloads downloads_;
+  Turns heavy_;  // commands that take long to apply
+  std::uint64_t long_commands_ = 0;
+  std::uint64_t long_commands_refused_ = 0;
   WatchService watches_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -183,7 +184,8 @@ void Machine::stopped(const std::string& why) {
   for (Round& round : std::exchange(rounds_, {}))
     for (Reader& reader : round.readers) reader.then(trouble_);
   for (Reader& reader : std::exchange(readers_, {})) reader.then(trouble_);
-  for (Saved& saver : std::exchange(savers_, {})) saver(std::unexpected(trouble_));
+  for (auto* savers : {&serving_, &savers_})
+    for (Saver& saver : std::exchange(*savers, {})) saver(std::unexpected(trouble_));
   if (events_.stopped) events_.stopped();
 }
 
@@ -430,6 +432,7 @@ void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state)
   bytes_since_ = 0;
   log_(live::LogLevel::info,
        fmt::format("event=restored index={} revision={} bytes={}", index, store_->revision(), state.size()));
+  std::ranges::move(std::exchange(serving_, {}), std::back_inserter(savers_));
   if (!savers_.empty()) plan_snapshot();
   if (events_.restored) events_.restored();
 }
@@ -441,7 +444,7 @@ void Machine::consider_snapshot(std::size_t bytes) {
   if (due) plan_snapshot();
 }
 
-void Machine::save(Saved then) {
+void Machine::save(Saver then) {
   if (!trouble_.ok())
     return later([then = std::move(then), why = trouble_]() mutable { then(std::unexpected(why)); });
   if (savers_.size() >= most_savers)
@@ -463,7 +466,11 @@ void Machine::begin_snapshot() {
   if (writer_ || failed_ || !trouble_.ok()) return;
   snapshot_ = server_->capture();
   preface_ = snapshot_.size();
+  // So that it need not be moved while it grows, all of it at once.
+  constexpr std::size_t lease_bytes = 32;
+  snapshot_.reserve(preface_ + store_->history().bytes() + store_->leases().all().size() * lease_bytes);
   writer_ = std::make_unique<kv::SnapshotWriter>(*store_);
+  serving_ = std::exchange(savers_, {});
   snapshot_index_ = index_;
   bytes_since_ = 0;
   write_snapshot();
@@ -475,17 +482,19 @@ void Machine::write_snapshot() {
     return later([this, writer = writer_.get()] {
       if (writer == writer_.get()) write_snapshot();
     });
+  const std::uint64_t index = writer_->at().index;
   writer_.reset();
   ++stats_.snapshots;
   log_(live::LogLevel::debug,
        fmt::format("event=snapshot index={} bytes={}", snapshot_index_, snapshot_.size()));
-  server_->compact(Payload(snapshot_));
-  if (!savers_.empty()) {
-    const std::span<const std::uint8_t> all = snapshot_;
-    const Payload state(all.subspan(preface_));
-    for (Saved& saver : std::exchange(savers_, {})) saver(state);
-  }
-  snapshot_ = {};
+  // Nobody has a copy: those who save it share the bytes with Raft.
+  const auto owner = std::make_shared<const Bytes>(std::exchange(snapshot_, {}));
+  const std::shared_ptr<const std::uint8_t[]> bytes(owner, owner->data());
+  const std::span<const std::uint8_t> all = *owner;
+  server_->compact(Payload(bytes, all));
+  const Saved saved = {index, Payload(bytes, all.subspan(preface_))};
+  for (Saver& saver : std::exchange(serving_, {})) saver(saved);
+  if (!savers_.empty()) plan_snapshot();
 }
 
 void Machine::fail(const std::string& why) {

@@ -97,9 +97,14 @@ class Machine {
   // Seconds that the lease has from now on, 0 if there is none. Many renewals go through the log as one.
   void renew(kv::LeaseId lease, Renewed then);
 
-  // The state as bytes, as it is now or a little later; a snapshot of Raft's at the same time.
-  using Saved = std::move_only_function<void(const std::expected<Payload, rpc::Status>&)>;
-  void save(Saved then);
+  // The state as bytes, as it is now or a little later; a snapshot of Raft's at the same time. It is what the
+  // store was after the entry with this index.
+  struct Saved {
+    std::uint64_t index = 0;
+    Payload state = {};
+  };
+  using Saver = std::move_only_function<void(const std::expected<Saved, rpc::Status>&)>;
+  void save(Saver then);
 
   const kv::Store& store() const { return *store_; }
   kv::Watches& watches() { return *watches_; }
@@ -216,8 +221,9 @@ class Machine {
   std::unique_ptr<kv::SnapshotWriter> writer_;
   bool snapshot_is_due_ = false;
   Bytes snapshot_;
-  std::size_t preface_ = 0;  // bytes of it that are not the store's
-  std::vector<Saved> savers_;
+  std::size_t preface_ = 0;     // bytes of it that are not the store's
+  std::vector<Saver> savers_;   // for the next one
+  std::vector<Saver> serving_;  // for the one that is being written
 
   MachineStats stats_ = {};
   std::unique_ptr<cluster::Server> server_;  // last: nobody speaks to what is gone

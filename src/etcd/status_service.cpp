@@ -22,13 +22,6 @@ constexpr std::size_t most_names = 100;
 constexpr std::size_t most_queue = 10;
 constexpr std::size_t most_value = 1024;
 
-constexpr std::size_t blob_bytes = 32 * 1024;
-constexpr std::size_t page_bytes = 512;  // etcd's client wants whole pages, and the digest after them
-
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 template <class Duration>
 std::int64_t in_microseconds(Duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
@@ -196,36 +189,7 @@ void Front::offer_maintenance() {
       });
   offer<pb::SnapshotRequest>(
       maintenance + "Snapshot", json + "snapshot",
-      [this](const auto&, const CallerPtr& caller) {
-        machine_.save([this, caller](const std::expected<Payload, rpc::Status>& state) {
-          if (!state) return caller->refuse(state.error());
-          Bytes pages(state->bytes().begin(), state->bytes().end());
-          pages.resize((pages.size() + page_bytes - 1) / page_bytes * page_bytes);
-          send_state(std::make_shared<Download>(Download{caller, Payload(pages)}));
-        });
-      },
-      true);
-}
-
-void Front::send_state(const std::shared_ptr<Download>& download) {
-  const std::span<const std::uint8_t> all = download->state.bytes();
-  const CallerPtr& caller = download->caller;
-  const auto tell = [&](std::string_view blob) {
-    pb::SnapshotResponse response;
-    head(response.mutable_header(), machine_.store().revision());
-    response.set_remaining_bytes(all.size() - download->sent);
-    response.set_blob(std::string(blob));
-    caller->tell(response);
-  };
-  while (download->sent < all.size() && !caller->over()) {
-    if (caller->congested()) return caller->on_room([this, download] { send_state(download); });
-    const auto blob = all.subspan(download->sent, std::min(blob_bytes, all.size() - download->sent));
-    download->sent += blob.size();
-    download->digest.add(blob);
-    tell(text_of(blob));
-  }
-  if (!caller->over()) tell(text_of(download->digest.finish()));
-  caller->refuse({});  // that was all
+      [this](const auto&, const CallerPtr& caller) { downloads_.begin(caller); }, true);
 }
 
 void Front::alarm(const pb::AlarmRequest& request, const CallerPtr& caller) {
@@ -338,6 +302,22 @@ std::string Front::metrics() const {
   page.counter("read_rounds_total", "Questions to the leader that answered them.", stats.read_rounds);
   page.counter("timed_out_total", "Commands and reads that took too long.", stats.timed_out);
   page.counter("turned_away_total", "Requests for which there was no room.", stats.turned_away);
+  const AnswerStats& answers = answers_.stats();
+  page.counter("wide_reads_total", "Reads of many keys or large values.", answers.wide);
+  page.counter("reads_waited_total", "Times that a read waited until there was room for its answer.",
+               answers.waited);
+  page.counter("answers_too_large_total",
+               "Requests that were refused because their answer would be too large.", answers.too_large);
+  page.counter("long_commands_total", "Commands that touch many keys and are applied one at a time.",
+               long_commands_);
+  page.counter("long_commands_refused_total", "Commands that touch many keys for which the queue was full.",
+               long_commands_refused_);
+  page.gauge("long_commands_waiting", "Commands that touch many keys and wait for their turn.",
+             heavy_.waiting());
+  page.gauge("slices_waiting", "Pieces of long work that wait for their turn.", slices_.waiting());
+  page.gauge("downloads", "Clients that are being sent the whole state.", downloads_.under_way());
+  page.gauge("downloads_waiting", "Clients that wait for the whole state to be made.", downloads_.waiting());
+  page.gauge("downloads_states", "Different states that are kept for those clients.", downloads_.states());
   page.counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
   page.counter("restored_total", "Snapshots that were taken over.", stats.restored);
   page.gauge("agreed_index", "After this entry a majority had the state that this member had.",

@@ -1,5 +1,7 @@
 #include "etcd/translate.hpp"
 
+#include <algorithm>
+
 namespace conclave::etcd {
 namespace {
 
@@ -66,23 +68,6 @@ std::expected<kv::Txn, rpc::Status> txn_of(const pb::TxnRequest& said, int depth
   return txn;
 }
 
-void fill(pb::ResponseOp& told, const kv::OpResult& op, const pb::RequestOp& asked, kv::Revision revision) {
-  if (const auto* put = std::get_if<kv::PutResult>(&op.result)) {
-    told.mutable_response_put()->mutable_header()->set_revision(revision);
-    etcd::fill(*told.mutable_response_put(), *put);
-  } else if (const auto* range = std::get_if<kv::DeleteResult>(&op.result)) {
-    told.mutable_response_delete_range()->mutable_header()->set_revision(revision);
-    etcd::fill(*told.mutable_response_delete_range(), *range);
-  } else if (const auto* read = std::get_if<kv::RangeResult>(&op.result)) {
-    told.mutable_response_range()->mutable_header()->set_revision(revision);
-    etcd::fill(*told.mutable_response_range(), *read, asked.request_range().keys_only());
-  } else {
-    told.mutable_response_txn()->mutable_header()->set_revision(revision);
-    etcd::fill(*told.mutable_response_txn(), std::get<kv::TxnResult>(op.result), asked.request_txn(),
-               revision);
-  }
-}
-
 }  // namespace
 
 kv::Put command_of(const pb::PutRequest& said) {
@@ -118,6 +103,38 @@ std::expected<kv::Range, rpc::Status> command_of(const pb::RangeRequest& said) {
 
 std::expected<kv::Txn, rpc::Status> command_of(const pb::TxnRequest& said) { return txn_of(said, 0); }
 
+bool only_reads(const pb::TxnRequest& request) {
+  const auto reads = [](const pb::RequestOp& op) {
+    return op.has_request_range() || (op.has_request_txn() && only_reads(op.request_txn()));
+  };
+  return std::ranges::all_of(request.success(), reads) && std::ranges::all_of(request.failure(), reads);
+}
+
+namespace {
+
+// How many reads there are, and how many of them take what is old.
+struct Reads {
+  int all = 0;
+  int serializable = 0;
+  void add(const pb::TxnRequest& request) {
+    for (const auto* ops : {&request.success(), &request.failure()}) {
+      for (const pb::RequestOp& op : *ops) {
+        if (op.has_request_txn()) add(op.request_txn());
+        all += op.has_request_range();
+        serializable += op.has_request_range() && op.request_range().serializable();
+      }
+    }
+  }
+};
+
+}  // namespace
+
+bool is_serializable(const pb::TxnRequest& request) {
+  Reads reads;
+  reads.add(request);
+  return reads.all > 0 && reads.serializable == reads.all;
+}
+
 mvccpb::KeyValue message_of(const kv::RecordRef& record) {
   mvccpb::KeyValue told;
   told.set_key(std::string(record.key()));
@@ -132,29 +149,6 @@ mvccpb::KeyValue message_of(const kv::RecordRef& record) {
 
 void fill(pb::PutResponse& response, const kv::PutResult& result) {
   if (result.previous) *response.mutable_prev_kv() = message_of(result.previous);
-}
-
-void fill(pb::DeleteRangeResponse& response, const kv::DeleteResult& result) {
-  response.set_deleted(static_cast<std::int64_t>(result.deleted));
-  for (const kv::RecordRef& record : result.previous) *response.add_prev_kvs() = message_of(record);
-}
-
-void fill(pb::RangeResponse& response, const kv::RangeResult& result, bool keys_only) {
-  for (const kv::RecordRef& record : result.kvs) {
-    mvccpb::KeyValue& told = *response.add_kvs();
-    told = message_of(record);
-    if (keys_only) told.clear_value();
-  }
-  response.set_more(result.more);
-  response.set_count(static_cast<std::int64_t>(result.count));
-}
-
-void fill(pb::TxnResponse& response, const kv::TxnResult& result, const pb::TxnRequest& request,
-          kv::Revision revision) {
-  response.set_succeeded(result.succeeded);
-  const auto& asked = result.succeeded ? request.success() : request.failure();
-  for (std::size_t i = 0; i < result.results.size(); ++i)
-    fill(*response.add_responses(), result.results[i], asked[static_cast<int>(i)], revision);
 }
 
 void fill(mvccpb::Event& told, const kv::Event& event, bool with_previous) {

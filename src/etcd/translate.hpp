@@ -16,13 +16,13 @@ kv::DeleteRange command_of(const etcdserverpb::DeleteRangeRequest& request);
 std::expected<kv::Range, rpc::Status> command_of(const etcdserverpb::RangeRequest& request);
 std::expected<kv::Txn, rpc::Status> command_of(const etcdserverpb::TxnRequest& request);
 
+// A transaction that writes nothing, whichever way its comparisons go; and one of those that is content with
+// what may be old, as all its reads are.
+bool only_reads(const etcdserverpb::TxnRequest& request);
+bool is_serializable(const etcdserverpb::TxnRequest& request);
+
 mvccpb::KeyValue message_of(const kv::RecordRef& record);
 void fill(etcdserverpb::PutResponse& response, const kv::PutResult& result);
-void fill(etcdserverpb::DeleteRangeResponse& response, const kv::DeleteResult& result);
-void fill(etcdserverpb::RangeResponse& response, const kv::RangeResult& result, bool keys_only);
-// What is nested says at which revision, and nothing else.
-void fill(etcdserverpb::TxnResponse& response, const kv::TxnResult& result,
-          const etcdserverpb::TxnRequest& request, kv::Revision revision);
 void fill(mvccpb::Event& told, const kv::Event& event, bool with_previous);
 
 }  // namespace conclave::etcd

@@ -70,6 +70,8 @@ class Reading {
   Revision revision() const { return revision_; }
   // Collected so far, and what was looked at for it.
   std::size_t records() const;
+  // What is told for sure has so many bytes, without what is around it.
+  std::size_t bytes() const { return bytes_; }
   Result take() { return std::move(result_); }
   // Whoever has no use for the rest gives up what is collected a little at a time, too: True: there is more.
   bool let_go(std::size_t& work);

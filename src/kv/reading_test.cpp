@@ -202,11 +202,11 @@ TEST_F(Readings, TransactionsInTheLogTellOnlySoMuch) {
   txn.success.back() = {Range{.key = "k", .range_end = "l", .limit = 2}};
   EXPECT_EQ(run(txn), "12: answer is too large");
   txn.failure.swap(txn.success);
-  EXPECT_EQ(run(txn).substr(0, 9), "13: then(") << "only the branch that is taken counts";
-  EXPECT_EQ(run(Put{.key = "k9", .value = value}), "14: put over none");
-  EXPECT_EQ(run(Put{.key = "l0", .value = value}), "15: put over none");
-  EXPECT_EQ(run(DeleteRange{.key = "k", .range_end = "m", .prev_kv = true}), "15: answer is too large");
-  EXPECT_EQ(run(DeleteRange{.key = "k", .range_end = "m"}), "16: deleted 11 []");
+  EXPECT_EQ(run(txn).substr(0, 9), "12: then(") << "only the branch that is taken counts";
+  EXPECT_EQ(run(Put{.key = "k9", .value = value}), "13: put over none");
+  EXPECT_EQ(run(Put{.key = "l0", .value = value}), "14: put over none");
+  EXPECT_EQ(run(DeleteRange{.key = "k", .range_end = "m", .prev_kv = true}), "14: answer is too large");
+  EXPECT_EQ(run(DeleteRange{.key = "k", .range_end = "m"}), "15: deleted 11 []");
 }
 
 }  // namespace

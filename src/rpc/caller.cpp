@@ -25,7 +25,7 @@ class GrpcCaller final : public Caller {
     call_.when_room(bytes, std::move(then));
   }
   void reserve(std::size_t bytes) override { call_.reserve(bytes); }
-  bool takes_pieces() const override { return true; }
+  bool takes_json() const override { return false; }
   void begin_answer(std::size_t bytes) override { call_.begin_message(bytes); }
   void add_to_answer(std::string_view piece) override { call_.add_to_message(piece); }
   void end_answer() override { call_.finish({}); }
@@ -39,22 +39,11 @@ class GrpcCaller final : public Caller {
   Call call_;
 };
 
-std::string in_json(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  const auto done = google::protobuf::util::MessageToJsonString(message, &text, options);
-  return done.ok() ? text : "{}";
-}
-
 std::string error_json(const Status& status) {
   const nlohmann::ordered_json error = {
       {"error", status.message}, {"message", status.message}, {"code", static_cast<int>(status.code)}};
   return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-
-// What a byte of protobuf may take as text, and while it is made: base64, names, copies.
-constexpr std::size_t json_bytes = 4;
 
 // etcd's gateway: whole answers as they are, answers of many as lines of {"result": …}.
 class JsonCaller final : public Caller {
@@ -77,17 +66,18 @@ class JsonCaller final : public Caller {
   }
   bool congested() const override { return reply_.congested(); }
   void on_room(std::move_only_function<void()> then) override { reply_.on_writable(std::move(then)); }
-  std::size_t room() const override { return reply_.room() / json_bytes; }
-  std::size_t largest_answer() const override { return reply_.largest_answer() / json_bytes; }
+  std::size_t room() const override { return reply_.room(); }
+  std::size_t largest_answer() const override { return reply_.largest_answer(); }
   void when_room(std::size_t bytes, std::move_only_function<void()> then) override {
-    reply_.when_room(bytes * json_bytes, std::move(then));
+    reply_.when_room(bytes, std::move(then));
   }
-  // The text of an answer is made of the whole.
   void reserve(std::size_t) override {}
-  bool takes_pieces() const override { return false; }
-  void begin_answer(std::size_t) override {}
-  void add_to_answer(std::string_view) override {}
-  void end_answer() override {}
+  bool takes_json() const override { return true; }
+  void begin_answer(std::size_t bytes) override {
+    reply_.begin(200, {{"content-type", "application/json"}}, bytes);
+  }
+  void add_to_answer(std::string_view piece) override { reply_.write(piece); }
+  void end_answer() override { reply_.end(); }
   bool over() const override { return reply_.over(); }
   void on_gone(std::move_only_function<void()> then) override { reply_.on_closed(std::move(then)); }
   const Peer& peer() const override { return peer_; }
@@ -100,6 +90,14 @@ class JsonCaller final : public Caller {
 };
 
 }  // namespace
+
+std::string in_json(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto done = google::protobuf::util::MessageToJsonString(message, &text, options);
+  return done.ok() ? text : "{}";
+}
 
 CallerPtr grpc_caller(Call call) { return std::make_shared<GrpcCaller>(std::move(call)); }
 

@@ -55,7 +55,10 @@ class HttpReply {
   }
 
   // An answer in pieces, as long as there is something to tell: begin, write …, end.
-  void begin(unsigned status, const Metadata& headers) const { sink_->begin(status, headers, std::nullopt); }
+  // The length, if it is known, is that of all pieces together.
+  void begin(unsigned status, const Metadata& headers, std::optional<std::size_t> length = {}) const {
+    sink_->begin(status, headers, length);
+  }
   bool write(std::string_view piece) const { return sink_->write(piece); }  // false: nobody reads any more
   void end() const { sink_->end(); }
 

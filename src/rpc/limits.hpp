@@ -1,5 +1,6 @@
 // Everything an outsider can make grow, and how far.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,11 @@ struct SessionLimits {
   std::size_t small_answer_bytes = 64 * 1024;
   // No message is larger.
   std::size_t answer_bytes = 512 * 1024 * 1024;
+  // How large an answer may be while there is so much memory: large ones leave some for those who only call.
+  std::size_t room_for_answer(std::size_t memory) const {
+    const std::size_t left = memory - std::min(memory, answer_bytes / 4);
+    return std::max(small_answer_bytes, std::min(answer_bytes, left));
+  }
   // What an open stream is reckoned at, whatever waits in it.
   std::size_t stream_bytes = 2 * 1024;
   // Frames that cost us work and bring nothing (PING, SETTINGS, WINDOW_UPDATE, empty DATA, unknown types): so

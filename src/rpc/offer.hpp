@@ -12,6 +12,9 @@ inline constexpr std::string_view etcd_version = "3.5.0";
 
 CallerPtr grpc_caller(Call call);
 
+// As etcd's gateway writes it.
+std::string in_json(const google::protobuf::Message& message);
+
 // Reads the body into `request`; the caller to answer, or nothing if it was refused already.
 CallerPtr json_caller(const HttpRequest& http, const HttpReply& reply, bool many,
                       google::protobuf::Message& request);

@@ -162,8 +162,7 @@ void ServerConnection::http_expects(bool request_under_way) {
 }
 
 std::size_t ServerConnection::http_room() const {
-  const SessionLimits& limits = core_.limits.session;
-  return std::max(limits.small_answer_bytes, std::min(limits.answer_bytes, account_.room()));
+  return core_.limits.session.room_for_answer(account_.room());
 }
 
 void ServerConnection::http_wait_for_room() { core_.wheel.arm(room_timer_, look_for_memory); }

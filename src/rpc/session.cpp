@@ -316,7 +316,7 @@ void Session::small_output_is(std::size_t bytes) {
 
 std::size_t Session::room() const {
   if (pending_output() >= limits_.connection_output_bytes) return limits_.small_answer_bytes;
-  return std::max(limits_.small_answer_bytes, std::min(limits_.answer_bytes, account_.room()));
+  return limits_.room_for_answer(account_.room());
 }
 
 void Session::wait_for_room(Stream& stream) {

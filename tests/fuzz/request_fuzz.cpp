@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "etcd/pieces.hpp"
 #include "etcd/translate.hpp"
 #include "kv/store.hpp"
 #include "rpc/offer.hpp"
@@ -87,26 +88,24 @@ class Asked {
   }
   void take(const pb::DeleteRangeRequest& request, const rpc::CallerPtr& caller) {
     const auto answer = run(etcd::command_of(request));
-    answer_with<pb::DeleteRangeResponse, kv::DeleteResult>(
-        answer, caller, [](auto& to, const auto& result) { etcd::fill(to, result); });
+    answer_in_pieces<pb::DeleteRangeResponse, kv::DeleteResult>(answer, caller);
   }
   void take(const pb::TxnRequest& request, const rpc::CallerPtr& caller) {
     const auto command = etcd::command_of(request);
     if (!command) return;
     const auto answer = run(*command);
-    answer_with<pb::TxnResponse, kv::TxnResult>(answer, caller, [&](auto& to, const auto& result) {
-      etcd::fill(to, result, request, answer->revision);
-    });
+    answer_in_pieces<pb::TxnResponse, kv::TxnResult>(answer, caller);
+    require(!etcd::only_reads(request) || !answer || answer->revision == before_,
+            "who only reads writes nothing");
   }
   void take(const pb::RangeRequest& request, const rpc::CallerPtr& caller) {
     const auto range = etcd::command_of(request);
     if (!range || !kv::check(*range)) return;
-    const auto result = store_.range(*range);
+    auto result = store_.range(*range);
     if (!result) return;
-    pb::RangeResponse response;
-    etcd::fill(response, *result, request.keys_only());
-    require(request.limit() <= 0 || response.kvs_size() <= request.limit(), "a limit is kept");
-    if (caller) caller->answer(response);
+    require(request.limit() <= 0 || result->kvs.size() <= static_cast<std::size_t>(request.limit()),
+            "a limit is kept");
+    tell<pb::RangeResponse>(std::move(*result), caller);
   }
   void take(const pb::CompactionRequest& request, const rpc::CallerPtr&) {
     run(kv::Compact{.revision = request.revision()});
@@ -123,6 +122,28 @@ class Asked {
     if (caller) caller->answer(response);
   }
 
+  template <class Response, class Result>
+  void answer_in_pieces(const std::optional<kv::Answer>& answer, const rpc::CallerPtr& caller) {
+    if (!answer || std::holds_alternative<kv::Error>(answer->result)) return;
+    tell<Response>(std::get<Result>(answer->result), caller);
+  }
+  template <class Response>
+  void tell(etcd::Pieces::Result result, const rpc::CallerPtr& caller) {
+    pb::ResponseHeader header;
+    header.set_revision(store_.revision());
+    etcd::Pieces pieces(caller != nullptr, header, std::move(result));
+    std::size_t work = SIZE_MAX;
+    pieces.measure(work);
+    std::string text;
+    while (pieces.write(text, text.size() + 100)) continue;
+    require(text.size() == pieces.bytes(), "the size of an answer is known before");
+    Response response;
+    if (!caller) return require(response.ParseFromString(text), "an answer is a message");
+    caller->begin_answer(pieces.bytes());
+    caller->add_to_answer(text);
+    caller->end_answer();
+  }
+
   // As a leader and a log do: what passes the check is written down, and read again before it is applied.
   std::optional<kv::Answer> run(const kv::Command& command) {
     if (!kv::check(command)) return {};
@@ -131,11 +152,15 @@ class Asked {
     require(read.has_value() && kv::check(*read).has_value(), "what was checked can be read from the log");
     return apply(*read);
   }
-  kv::Answer apply(const kv::Command& command) { return store_.apply(command, {++index_, 1}, outcome_); }
+  kv::Answer apply(const kv::Command& command) {
+    before_ = store_.revision();
+    return store_.apply(command, {++index_, 1}, outcome_);
+  }
 
   kv::Store store_;
   kv::Outcome outcome_;
   std::uint64_t index_ = 0;
+  kv::Revision before_ = 0;
   rpc::Peer peer_;
 };
 
