@@ -38,8 +38,15 @@ class Fronts : public testing::Test {
                             .algorithm = "raft"};
     const live::Log silent = [](live::LogLevel, std::string_view) {};
     machine = std::move(Machine::open(loop, options, {}, silent).value());
-    server.emplace(loop);
-    front.emplace(*server, *machine, FrontOptions{.watches = {.response_bytes = 100}}, silent);
+    serve({});
+  }
+  void serve(const rpc::ServerLimits& limits) {
+    channel.reset();
+    server.reset();
+    front.reset();
+    server.emplace(loop, limits);
+    front.emplace(*server, *machine, FrontOptions{.watches = {.response_bytes = 100}},
+                  [](live::LogLevel, std::string_view) {});
     const std::uint16_t port = server->listen("127.0.0.1:0").value();
     endpoint = "127.0.0.1:" + std::to_string(port);
     channel = open_channel();
@@ -94,6 +101,43 @@ class Fronts : public testing::Test {
     const auto heard = ask<pb::PutResponse>("/etcdserverpb.KV/Put", request);
     EXPECT_TRUE(heard->status.ok()) << heard->status.message;
     return heard->response;
+  }
+  // Keys "many/000" and so on, with this value.
+  void put_many(int count, const std::string& value) {
+    for (int i = 0; i < count;) {
+      pb::TxnRequest request;
+      for (std::size_t bytes = 0; i < count && bytes < 1'000'000 && request.success_size() < 128; ++i) {
+        pb::PutRequest& one = *request.add_success()->mutable_request_put();
+        one.set_key("many/" + std::to_string(10'000 + i));
+        one.set_value(value);
+        bytes += value.size();
+      }
+      EXPECT_TRUE(ask<pb::TxnResponse>("/etcdserverpb.KV/Txn", request)->status.ok());
+    }
+  }
+  static pb::RangeRequest many() {
+    pb::RangeRequest request;
+    request.set_key("many/");
+    request.set_range_end("many0");
+    return request;
+  }
+  auto range(const pb::RangeRequest& request) {
+    return ask<pb::RangeResponse>("/etcdserverpb.KV/Range", request);
+  }
+  auto txn(const pb::TxnRequest& request) { return ask<pb::TxnResponse>("/etcdserverpb.KV/Txn", request); }
+  auto save(rpc::Channel& from) {
+    auto saved = std::make_shared<Heard<std::string>>();
+    saved->call = rpc::open_stream<pb::SnapshotResponse>(
+        from, "/etcdserverpb.Maintenance/Snapshot", {},
+        {.message = [saved](const pb::SnapshotResponse& response) { saved->response += response.blob(); },
+         .closed =
+             [saved](const rpc::Answer& answer) {
+               saved->over = true;
+               saved->status = answer.status;
+             }});
+    saved->call.send(pb::SnapshotRequest());
+    saved->call.half_close();
+    return saved;
   }
   auto lock(rpc::Channel& to, const std::string& name, kv::LeaseId lease = 0) {
     v3lockpb::LockRequest request;
@@ -174,6 +218,161 @@ TEST_F(Fronts, ErrorsHaveEtcdsCodesAndTexts) {
   nobody.set_name("crown");
   EXPECT_EQ(ask<v3electionpb::LeaderResponse>("/v3electionpb.Election/Leader", nobody)->status,
             (rpc::Status{rpc::Code::unknown, "election: no leader"}));
+}
+
+TEST_F(Fronts, AWideReadIsAnsweredAsASmallOneIs) {
+  const std::string value(1000, 'v');
+  put_many(300, value);
+  const kv::Revision revision = machine->store().revision();
+  auto heard = range(many());
+  ASSERT_TRUE(heard->status.ok()) << heard->status.message;
+  EXPECT_EQ(heard->response.header().revision(), revision);
+  EXPECT_EQ(heard->response.header().member_id(), 1u);
+  EXPECT_EQ(heard->response.count(), 300);
+  ASSERT_EQ(heard->response.kvs_size(), 300);
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(heard->response.kvs(i).key(), "many/" + std::to_string(10'000 + i));
+    EXPECT_EQ(heard->response.kvs(i).value(), value);
+  }
+  pb::RangeRequest last = many();
+  last.set_limit(100);
+  last.set_sort_order(pb::RangeRequest::DESCEND);
+  last.set_serializable(true);
+  last.set_keys_only(true);
+  last.set_revision(revision);
+  put("many/10299", "later");
+  heard = range(last);
+  EXPECT_EQ(heard->response.header().revision(), revision + 1);
+  ASSERT_EQ(heard->response.kvs_size(), 100);
+  EXPECT_EQ(heard->response.kvs(0).key(), "many/10299");
+  EXPECT_EQ(heard->response.kvs(0).version(), 1);
+  EXPECT_EQ(heard->response.kvs(0).value(), "");
+  EXPECT_TRUE(heard->response.more());
+}
+
+// Of 4 MiB, an answer may have one.
+TEST_F(Fronts, AReadWhoseAnswerWouldBeTooLargeIsRefused) {
+  serve({.memory_bytes = 4 << 20});
+  put_many(20, std::string(60'000, 'v'));
+  const auto refused = range(many());
+  EXPECT_EQ(refused->status.code, rpc::Code::resource_exhausted);
+  EXPECT_TRUE(refused->status.message.starts_with("trying to send message larger than max ("))
+      << refused->status.message;
+  pb::RangeRequest some = many();
+  some.set_limit(10);
+  EXPECT_EQ(range(some)->response.kvs_size(), 10);
+  pb::TxnRequest request;
+  for (int i = 0; i < 3; ++i) *request.add_success()->mutable_request_range() = some;
+  EXPECT_EQ(txn(request)->status.code, rpc::Code::resource_exhausted) << "what is asked for counts together";
+  request.mutable_success()->RemoveLast();
+  request.mutable_success()->RemoveLast();
+  EXPECT_EQ(txn(request)->response.responses(0).response_range().kvs_size(), 10);
+}
+
+TEST_F(Fronts, ReadsForWhichThereIsNoRoomWaitUntilThereIs) {
+  serve({.memory_bytes = 4 << 20});
+  put_many(15, std::string(60'000, 'v'));
+  std::vector<std::shared_ptr<Heard<pb::RangeResponse>>> all;
+  for (int i = 0; i < 8; ++i)
+    all.push_back(begin<pb::RangeResponse>(*channel, "/etcdserverpb.KV/Range", many()));
+  for (const auto& one : all) {
+    until([&] { return one->over; });
+    EXPECT_TRUE(one->status.ok()) << one->status.message;
+    EXPECT_EQ(one->response.kvs_size(), 15);
+  }
+}
+
+TEST_F(Fronts, WhoGoesAwayAmidAWideReadLeavesNothing) {
+  put_many(200, std::string(10'000, 'v'));
+  auto other = open_channel();
+  std::vector<std::shared_ptr<Heard<pb::RangeResponse>>> all;
+  for (int i = 0; i < 8; ++i)
+    all.push_back(begin<pb::RangeResponse>(*other, "/etcdserverpb.KV/Range", many()));
+  all[3]->call.cancel();
+  until([&] { return all[0]->over || server->stats().answer_bytes + server->stats().read_bytes > 0; });
+  other.reset();
+  until([&] { return server->stats().answer_bytes + server->stats().read_bytes == 0; });
+  EXPECT_EQ(range(many())->response.kvs_size(), 200);
+}
+
+TEST_F(Fronts, ATransactionThatOnlyReadsIsNotInTheLog) {
+  put_many(100, "1");
+  pb::TxnRequest request;
+  pb::Compare& compare = *request.add_compare();
+  compare.set_key("many/");
+  compare.set_range_end("many0");
+  compare.set_target(pb::Compare::VERSION);
+  compare.set_version(1);
+  *request.add_success()->mutable_request_range() = many();
+  *request.add_success()->mutable_request_txn()->add_failure()->mutable_request_range() = many();
+  request.add_failure()->mutable_request_range()->set_key("many/10001");
+  const auto committed = machine->server().status().committed;
+  for (const bool serializable : {true, false}) {
+    request.mutable_success(0)->mutable_request_range()->set_serializable(serializable);
+    const auto heard = txn(request);
+    ASSERT_TRUE(heard->status.ok()) << heard->status.message;
+    EXPECT_TRUE(heard->response.succeeded());
+    EXPECT_EQ(heard->response.header().revision(), machine->store().revision());
+    EXPECT_EQ(heard->response.responses(0).response_range().kvs_size(), 100);
+    EXPECT_EQ(heard->response.responses(1).response_txn().responses_size(), 0);
+  }
+  EXPECT_EQ(machine->server().status().committed, committed);
+  request.add_success()->mutable_request_delete_range()->set_key("nothing");
+  EXPECT_EQ(txn(request)->response.responses_size(), 3);
+  EXPECT_GT(machine->server().status().committed, committed);
+}
+
+TEST_F(Fronts, CommandsThatTouchManyKeysTellAllOfThem) {
+  put_many(1500, std::string(100, 'v'));
+  pb::TxnRequest request;
+  request.add_success()->mutable_request_put()->set_key("many/9");
+  *request.add_success()->mutable_request_range() = many();
+  std::vector<std::shared_ptr<Heard<pb::TxnResponse>>> all;
+  for (int i = 0; i < 4; ++i)
+    all.push_back(begin<pb::TxnResponse>(*channel, "/etcdserverpb.KV/Txn", request));
+  for (const auto& one : all) {
+    until([&] { return one->over; });
+    ASSERT_TRUE(one->status.ok()) << one->status.message;
+    EXPECT_EQ(one->response.responses(1).response_range().kvs_size(), 1501);
+  }
+  pb::DeleteRangeRequest everything;
+  everything.set_key("many/");
+  everything.set_range_end("many0");
+  everything.set_prev_kv(true);
+  const auto deleted = ask<pb::DeleteRangeResponse>("/etcdserverpb.KV/DeleteRange", everything);
+  EXPECT_EQ(deleted->response.deleted(), 1501);
+  EXPECT_EQ(deleted->response.prev_kvs_size(), 1501);
+  EXPECT_EQ(deleted->response.prev_kvs(7).value().size(), 100u);
+}
+
+TEST_F(Fronts, WhoSavesTheStateAtTheSameTimeSharesIt) {
+  put_many(200, std::string(5000, 'v'));
+  const auto before = machine->stats().snapshots;
+  std::vector<std::shared_ptr<Heard<std::string>>> all;
+  for (int i = 0; i < 20; ++i) all.push_back(save(*channel));
+  for (const auto& one : all) {
+    until([&] { return one->over; });
+    EXPECT_TRUE(one->status.ok()) << one->status.message;
+    EXPECT_EQ(one->response.size() % 512, Sha256::size) << "whole pages, and their digest";
+    EXPECT_EQ(one->response, all[0]->response);
+  }
+  EXPECT_LE(machine->stats().snapshots, before + 2);
+}
+
+TEST_F(Fronts, WhoTakesNothingOfAStateDoesNotKeepOthersFromSaving) {
+  rpc::ServerLimits limits;
+  limits.session.answer_quiet = 300ms;
+  serve(limits);
+  put_many(200, std::string(50'000, 'v'));
+  auto others = open_channel();
+  for (int i = 0; i < 5; ++i) {
+    save(*others)->call.pause();
+    put("between", std::to_string(i));  // so that each wants another state
+  }
+  const auto good = save(*channel);
+  until([&] { return good->over; });
+  EXPECT_TRUE(good->status.ok()) << good->status.message;
+  EXPECT_GT(good->response.size(), 10'000'000u);
 }
 
 TEST_F(Fronts, ALockWithoutALeaseLivesAsLongAsItsConnection) {

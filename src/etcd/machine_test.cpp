@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <list>
 #include <map>
 
 #include "live/children.hpp"
@@ -245,6 +246,31 @@ TEST_F(Machines, ComparesItsStateWithTheOthersAndStopsIfItIsTheOneThatDiffers) {
   until([&] { return all[1]->stats().agreed_index > before && all[3]->stats().agreed_index > before; });
   EXPECT_EQ(failures.size(), 1u);
   all.clear();
+}
+
+// What is being written then was begun before.
+TEST_F(Machines, WhoSavesTheStateIsNotGivenAnEarlierOne) {
+  options.snapshot_piece = 1;  // a record in one turn of the loop
+  open();
+  kv::Txn txn;
+  std::list<std::string> keys;
+  for (int i = 0; i < 100; ++i) txn.success.push_back({kv::Put{.key = keys.emplace_back(std::to_string(i))}});
+  EXPECT_TRUE(run(txn));
+  int saved = 0;
+  const auto count = [&](const std::expected<Machine::Saved, rpc::Status>& state) {
+    EXPECT_TRUE(state);
+    EXPECT_EQ(state->index, machine->store().applied().index);
+    ++saved;
+  };
+  machine->save(count);
+  for (int turns = 0; turns < 20; ++turns) {
+    loop.restart();
+    loop.run_one();
+  }
+  EXPECT_EQ(saved, 0);
+  machine->save(count);
+  until([&] { return saved == 2; });
+  EXPECT_EQ(machine->stats().snapshots, 2u);
 }
 
 }  // namespace
