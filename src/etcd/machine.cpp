@@ -433,7 +433,7 @@ void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state)
   log_(live::LogLevel::info,
        fmt::format("event=restored index={} revision={} bytes={}", index, store_->revision(), state.size()));
   std::ranges::move(std::exchange(serving_, {}), std::back_inserter(savers_));
-  if (!savers_.empty()) plan_snapshot();
+  if (!savers_.empty()) plan_writing();
   if (events_.restored) events_.restored();
 }
 
@@ -450,29 +450,37 @@ void Machine::save(Saver then) {
   if (savers_.size() >= most_savers)
     return later([then = std::move(then)]() mutable { then(std::unexpected(too_many_requests)); });
   savers_.push_back(std::move(then));
-  plan_snapshot();
+  plan_writing();
 }
 
 void Machine::plan_snapshot() {
-  if (writer_ || std::exchange(snapshot_is_due_, true)) return;
+  if (writer_) return;
+  is_for_raft_ = true;
+  plan_writing();
+}
+
+void Machine::plan_writing() {
+  if (writer_ || std::exchange(writing_is_due_, true)) return;
   // When all that is committed has been applied, which is so between two turns of the loop.
   later([this] {
-    snapshot_is_due_ = false;
+    writing_is_due_ = false;
     begin_snapshot();
   });
 }
 
 void Machine::begin_snapshot() {
   if (writer_ || failed_ || !trouble_.ok()) return;
-  snapshot_ = server_->capture();
+  snapshot_ = is_for_raft_ ? server_->capture() : Bytes();
   preface_ = snapshot_.size();
   // So that it need not be moved while it grows, all of it at once.
   constexpr std::size_t lease_bytes = 32;
   snapshot_.reserve(preface_ + store_->history().bytes() + store_->leases().all().size() * lease_bytes);
   writer_ = std::make_unique<kv::SnapshotWriter>(*store_);
   serving_ = std::exchange(savers_, {});
-  snapshot_index_ = index_;
-  bytes_since_ = 0;
+  if (is_for_raft_) {
+    snapshot_index_ = index_;
+    bytes_since_ = 0;
+  }
   write_snapshot();
 }
 
@@ -485,16 +493,15 @@ void Machine::write_snapshot() {
   const std::uint64_t index = writer_->at().index;
   writer_.reset();
   ++stats_.snapshots;
-  log_(live::LogLevel::debug,
-       fmt::format("event=snapshot index={} bytes={}", snapshot_index_, snapshot_.size()));
+  log_(live::LogLevel::debug, fmt::format("event=snapshot index={} bytes={}", index, snapshot_.size()));
   // Nobody has a copy: those who save it share the bytes with Raft.
   const auto owner = std::make_shared<const Bytes>(std::exchange(snapshot_, {}));
   const std::shared_ptr<const std::uint8_t[]> bytes(owner, owner->data());
   const std::span<const std::uint8_t> all = *owner;
-  server_->compact(Payload(bytes, all));
+  if (std::exchange(is_for_raft_, false)) server_->compact(Payload(bytes, all));
   const Saved saved = {index, Payload(bytes, all.subspan(preface_))};
   for (Saver& saver : std::exchange(serving_, {})) saver(saved);
-  if (!savers_.empty()) plan_snapshot();
+  if (!savers_.empty()) plan_writing();
 }
 
 void Machine::fail(const std::string& why) {

@@ -97,8 +97,8 @@ class Machine {
   // Seconds that the lease has from now on, 0 if there is none. Many renewals go through the log as one.
   void renew(kv::LeaseId lease, Renewed then);
 
-  // The state as bytes, as it is now or a little later; a snapshot of Raft's at the same time. It is what the
-  // store was after the entry with this index.
+  // The state as bytes, as it is now or a little later: what the store was after the entry with this index. If a
+  // snapshot of Raft's is due, it is the same; otherwise nothing is written to the disk for it.
   struct Saved {
     std::uint64_t index = 0;
     Payload state = {};
@@ -172,7 +172,8 @@ class Machine {
   void compare_states();
   void hear(const kv::Vouch& vouch);
   void consider_snapshot(std::size_t bytes);
-  void plan_snapshot();
+  void plan_snapshot();  // for Raft
+  void plan_writing();
   void begin_snapshot();
   void write_snapshot();
   void later(std::move_only_function<void()> then);
@@ -219,7 +220,8 @@ class Machine {
   std::size_t bytes_since_ = 0;
   std::uint64_t index_ = 0;
   std::unique_ptr<kv::SnapshotWriter> writer_;
-  bool snapshot_is_due_ = false;
+  bool writing_is_due_ = false;
+  bool is_for_raft_ = false;  // what is written next, or now
   Bytes snapshot_;
   std::size_t preface_ = 0;     // bytes of it that are not the store's
   std::vector<Saver> savers_;   // for the next one
