@@ -155,12 +155,12 @@ void Answers::tell(kv::Revision revision, Pieces::Result result, const rpc::Call
   run(work);
 }
 
-// As gRPC says it.
+// As etcd's server says it, for gRPC does.
 void Answers::refuse_too_large(std::size_t bytes, const rpc::CallerPtr& caller) {
   ++stats_.too_large;
   caller->refuse(
       {rpc::Code::resource_exhausted,
-       fmt::format("trying to send message larger than max ({} vs. {})", bytes, caller->largest_answer())});
+       fmt::format("grpc: trying to send message larger than max ({} vs. {})", bytes, caller->largest_answer())});
 }
 
 // ---- what is not

@@ -256,7 +256,7 @@ TEST_F(Fronts, AReadWhoseAnswerWouldBeTooLargeIsRefused) {
   put_many(20, std::string(60'000, 'v'));
   const auto refused = range(many());
   EXPECT_EQ(refused->status.code, rpc::Code::resource_exhausted);
-  EXPECT_TRUE(refused->status.message.starts_with("trying to send message larger than max ("))
+  EXPECT_TRUE(refused->status.message.starts_with("grpc: trying to send message larger than max ("))
       << refused->status.message;
   pb::RangeRequest some = many();
   some.set_limit(10);

@@ -76,6 +76,33 @@ twin_line(believes_any_frame live/seal.cpp
   "if (!genuine) {"
   "if (!genuine && !twin(\"believes_any_frame\")) {")
 
+# A transaction that only reads was carried out by every member, in one go, however many keys it looked at.
+twin_line(reads_in_the_log etcd/kv_service.cpp
+  "if (only_reads(request)) return"
+  "if (!twin(\"reads_in_the_log\") && only_reads(request)) return")
+twin_line(reads_in_the_log etcd/kv_service.cpp
+  "if (keys <= heavy_keys &&"
+  "if ((keys <= heavy_keys || twin(\"reads_in_the_log\")) &&")
+twin_line(reads_in_the_log kv/read.cpp
+  "if (reach_of(txn) > bounds_.reach)"
+  "if (reach_of(txn) > bounds_.reach && !twin(\"reads_in_the_log\"))")
+
+# An answer was there as a whole before its first byte left, and had no bound.
+twin_line(makes_whole_answers etcd/answers.cpp
+  "{.records = most / around_record, .bytes = most}"
+  "{.records = most / around_record, .bytes = twin(\"makes_whole_answers\") ? everything : most}")
+twin_line(makes_whole_answers etcd/answers.cpp
+  "const std::size_t bytes = work->pieces->bytes();"
+  "const std::size_t bytes = work->pieces->bytes();
+  if (twin(\"makes_whole_answers\")) work->pieces->write(text_, everything);")
+
+# Whoever saved the state had a copy of it.
+twin_line(copies_states etcd/downloads.cpp
+  "    ++of.under_way_;\n"
+  "    ++of.under_way_;
+    if (twin(\"copies_states\"))
+      state = std::make_shared<State>(State{{state->saved.index, Payload(state->saved.state.bytes())}});\n")
+
 # Of the disk.
 
 # A process without descriptors, or a kernel without memory, had a broken disk.
