@@ -1,5 +1,7 @@
 #include "kv/leases.hpp"
 
+#include <algorithm>
+
 #include "core/ensure.hpp"
 
 namespace conclave::kv {
@@ -49,9 +51,25 @@ std::int64_t Leases::renew(LeaseId id) {
 void Leases::remove(LeaseId id) {
   const auto found = leases_.find(id);
   ensure(found != leases_.end() && found->second.keys.empty(), "its keys go before the lease");
-  if (found->second.deadline != 0) running_.erase({found->second.deadline, id});
+  const bool was_fresh = is_fresh(found->second);
+  if (!was_fresh) running_.erase({found->second.deadline, id});
   digest_ -= digest_of(id, found->second);
   leases_.erase(found);
+  if (was_fresh) forget_gone();
+}
+
+// Without a step of the clock nobody else would: it stands still while there are no leases, and leases may
+// come and go without it.
+void Leases::forget_gone() {
+  if (++gone_ * 2 <= fresh_.size()) return;
+  gone_ = 0;
+  std::ranges::sort(fresh_);  // in whatever order they begin: all do at once
+  const auto twice = std::ranges::unique(fresh_);
+  fresh_.erase(twice.begin(), twice.end());
+  std::erase_if(fresh_, [this](LeaseId id) {
+    const Lease* lease = find(id);
+    return !lease || !is_fresh(*lease);
+  });
 }
 
 std::int64_t Leases::remaining(const Lease& lease) const {
@@ -63,14 +81,14 @@ void Leases::attach(LeaseId id, Key& key) {
   if (id == 0) return;
   const auto found = leases_.find(id);
   ensure(found != leases_.end(), "a key goes with a lease that exists");
-  found->second.keys.insert(&key);
+  if (found->second.keys.insert(&key).second) ++attached_;
 }
 
 void Leases::detach(LeaseId id, Key& key) {
   if (id == 0) return;
   const auto found = leases_.find(id);
   ensure(found != leases_.end(), "a lease takes its keys with it");
-  found->second.keys.erase(&key);
+  attached_ -= found->second.keys.erase(&key);
 }
 
 void Leases::advance(std::uint64_t elapsed_ms) {
@@ -81,6 +99,7 @@ void Leases::advance(std::uint64_t elapsed_ms) {
     set_deadline(id, found->second, clock_ms_ + static_cast<std::uint64_t>(found->second.ttl) * 1000);
   }
   fresh_.clear();
+  gone_ = 0;
 }
 
 }  // namespace conclave::kv

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kv/replica_for_tests.hpp"
 
 namespace conclave::kv {
@@ -18,6 +20,53 @@ TEST(Leases, TakeTheirKeysWithThemInOneRevisionAndInTheOrderOfKeys) {
             (std::vector<std::string>{"5 delete a over a=1 c3 m3 v1 l7", "5 delete b over b=1 c2 m2 v1 l7"}));
   EXPECT_EQ(replica.outcome.ended, (std::vector<LeaseId>{7}));
   EXPECT_EQ(replica.ask(LeaseRevoke{7}), "5: requested lease not found");
+}
+
+// Nothing is kept of leases that are gone, although the clock stands still.
+TEST(Leases, LeaveNothingBehindBetweenTwoStepsOfTheClock) {
+  Replica replica;
+  replica.ask(LeaseGrant{1, 10});
+  for (int i = 0; i < 1000; ++i) {
+    replica.ask(LeaseGrant{2 + i % 3, 10});
+    replica.ask(LeaseRevoke{2 + i % 3});
+  }
+  EXPECT_LE(replica.store.leases().fresh(), 4u);
+  for (int i = 0; i < 1000; ++i) {  // the same two ids, in turn
+    replica.ask(LeaseGrant{2 + i % 2, 10});
+    replica.ask(LeaseRevoke{3 - i % 2});
+  }
+  EXPECT_LE(replica.store.leases().fresh(), 8u);
+  replica.tick(1000);
+  EXPECT_NE(replica.store.leases().find(1)->deadline, 0u);
+}
+
+TEST(Leases, CountInWhatTheStoreTakesAndGiveItBack) {
+  Replica replica;
+  const std::uint64_t empty = replica.store.bytes();
+  for (LeaseId id = 1; id <= 100; ++id) replica.ask(LeaseGrant{id, 10});
+  const std::uint64_t granted = replica.store.bytes();
+  EXPECT_GE(granted, empty + 100 * (sizeof(Lease) + sizeof(SnapshotLease)));
+  replica.put("a", "1", 7);
+  replica.put("a", "2", 7);
+  const std::uint64_t history = replica.store.history().bytes();
+  EXPECT_GT(replica.store.bytes(), granted + history);
+  const auto copy = restored(snapshot_of(replica.store));
+  ASSERT_TRUE(copy);
+  EXPECT_EQ((*copy)->bytes(), replica.store.bytes());
+  for (LeaseId id = 1; id <= 100; ++id) replica.ask(LeaseRevoke{id});
+  EXPECT_LT(replica.store.bytes(), granted);
+  EXPECT_EQ(replica.store.leases().bytes(), 0u);
+}
+
+TEST(Leases, WithNegativeIdsNamePlacesWithASign) {
+  Replica replica;
+  replica.ask(LeaseGrant{-1, 10});
+  EXPECT_EQ(replica.ask(Lock{"door", -1}), "2: door/-1 fence 2 first");
+  EXPECT_EQ(key_in_line("x", std::numeric_limits<LeaseId>::min()), "x/-8000000000000000");
+  EXPECT_EQ(key_in_line("x", std::numeric_limits<LeaseId>::max()), "x/7fffffffffffffff");
+  EXPECT_EQ(line_of("door/-1", -1), "door");
+  EXPECT_EQ(line_of("door/ffffffffffffffff", -1), std::nullopt);
+  EXPECT_EQ(replica.ask(LeaseRevoke{-1}), "3: done");
 }
 
 TEST(Leases, WithoutKeysEndWithoutARevision) {

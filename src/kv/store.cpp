@@ -37,17 +37,17 @@ bool is_about_keys(const Command& command) {
          std::holds_alternative<Txn>(command) || std::holds_alternative<Compact>(command);
 }
 
-// As etcd's clients write it: lower case, no leading zeros.
+}  // namespace
+
+// As etcd and its clients write it: lower case, no leading zeros, a sign before what is negative.
 std::string key_in_line(std::string_view name, LeaseId lease) {
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, static_cast<std::uint64_t>(lease), 16).ptr;
+  char digits[17];
+  const auto end = std::to_chars(digits, digits + sizeof digits, lease, 16).ptr;
   std::string key;
   key.reserve(name.size() + 1 + static_cast<std::size_t>(end - digits));
   key.append(name).append("/").append(digits, end);
   return key;
 }
-
-}  // namespace
 
 // Nobody but Lock, Campaign and etcd's clients names a key after its own lease.
 std::optional<std::string_view> line_of(std::string_view key, LeaseId lease) {
@@ -285,6 +285,10 @@ void Store::begin_anew(Revision bump) {
 RecordRef Store::oldest(const KeyRange& range) const {
   const Key* key = history_.keys().oldest(range);
   return RecordRef(key ? key->newest : nullptr);
+}
+
+std::uint64_t Store::bytes() const {
+  return history_.bytes() + history_.keys().size() * sizeof(Key) + leases_.bytes();
 }
 
 Digest Store::digest() const { return digest_from(history_.digest()); }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kv/answer.hpp"
@@ -25,6 +26,8 @@ struct Context {
   std::uint64_t term = 0;
 };
 
+// The key that is this lease's place in a line.
+std::string key_in_line(std::string_view name, LeaseId lease);
 // The line in which a key with this lease is a place: the key is named after both. None: it is no place.
 std::optional<std::string_view> line_of(std::string_view key, LeaseId lease);
 
@@ -74,6 +77,9 @@ class Store {
   const Leases& leases() const { return leases_; }
   const History& history() const { return history_; }
   const std::set<std::pair<std::uint64_t, AlarmKind>>& alarms() const { return alarms_; }
+  // What all that clients can make grow here takes of memory, about: what a quota is about. Equal on replicas
+  // that have applied the same.
+  std::uint64_t bytes() const;
 
   // Equal on replicas that have applied the same; kept up to date with every command, so asking costs
   // nothing.
