@@ -4,6 +4,8 @@
 
 namespace conclave::rpc {
 
+namespace ip = boost::asio::ip;
+
 std::expected<Address, std::string> parse_address(std::string_view text) {
   const auto wrong = [whole = std::string(text)](std::string_view why) {
     return std::unexpected("\"" + whole + "\" is no address: " + std::string(why) + " (like 127.0.0.1:2379)");
@@ -31,6 +33,14 @@ std::expected<Address, std::string> parse_address(std::string_view text) {
   result.host = host.empty() ? "0.0.0.0" : std::string(host);
   result.port = port;
   return result;
+}
+
+ip::address network_of(const ip::address& address) {
+  if (!address.is_v6()) return address;
+  if (address.to_v6().is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, address.to_v6());
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return ip::address_v6(bytes);
 }
 
 }  // namespace conclave::rpc

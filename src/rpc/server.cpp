@@ -17,14 +17,6 @@ constexpr std::chrono::milliseconds pause_after_error{100};
 // Records of addresses without connections that are kept before they are looked through.
 constexpr std::size_t spare_addresses = 1024;
 
-asio::ip::address network_of(const asio::ip::address& address) {
-  if (!address.is_v6()) return address;
-  if (address.to_v6().is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-  auto bytes = address.to_v6().to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), 0);
-  return asio::ip::address_v6(bytes);
-}
-
 // No answer may be larger than what one connection may have.
 ServerLimits consistent(ServerLimits limits) {
   limits.session.answer_bytes = std::min(limits.session.answer_bytes, limits.memory_bytes / 4);
