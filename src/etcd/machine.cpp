@@ -15,9 +15,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_rounds = 4;   // of Raft for reads, at a time,
-constexpr std::size_t most_asked = 16;   // … and with those that nobody waits for any more
-constexpr std::size_t most_savers = 16;  // of the state, at a time
+constexpr std::size_t most_rounds = 4;         // of Raft for reads, at a time,
+constexpr std::size_t most_asked = 16;         // … and with those that nobody waits for any more
+constexpr std::size_t most_savers = 16;        // of the state, at a time
+constexpr std::size_t renewed_at_once = 1024;  // leases, by one entry
+static_assert(renewed_at_once <= kv::max_renewed);
 constexpr auto deadline_step = 100ms;
 constexpr auto last_words = 500ms;  // of a member that was removed
 
@@ -65,6 +67,7 @@ Machine::Machine(boost::asio::io_context& loop, const MachineOptions& options, F
       log_(std::move(log)),
       table_seed_(std::random_device{}() | std::uint64_t{std::random_device{}()} << 32),
       ending_(loop),
+      renewal_clock_(loop),
       deadlines_(loop),
       clock_(loop) {
   renew_store(std::make_unique<kv::Store>(table_seed_));
@@ -334,34 +337,88 @@ void Machine::settle_rounds() {
 
 // ---- leases
 
+// Whether something may change in the log. A lease that is not there may have been granted elsewhere, and one
+// that has not begun to run may have: what the store has must be up to date before it counts.
+bool Machine::needs_entry(kv::LeaseId lease) const {
+  const kv::Lease* const found = store_->leases().find(lease);
+  return found && !kv::Leases::is_fresh(*found);
+}
+
 void Machine::renew(kv::LeaseId lease, Renewed then) {
-  renewals_.push_back({lease, std::move(then)});
-  if (std::exchange(renewing_is_due_, true)) return;
+  const rpc::Status& why = renewing_ >= options_.most_renewals ? too_many_requests : trouble_;
+  if (!why.ok()) {
+    if (trouble_.ok()) ++stats_.turned_away;
+    return later([then = std::move(then), why]() mutable { then(std::unexpected(why)); });
+  }
+  ++renewing_;
+  ++stats_.renewals;
+  if (needs_entry(lease)) return enter({lease, std::move(then)});
+  doubtful_.push_back({lease, std::move(then)});
+  if (std::exchange(looking_is_due_, true)) return;
   later([this] {
-    renewing_is_due_ = false;
-    propose_renewals();
+    looking_is_due_ = false;
+    look_again();
   });
 }
 
-void Machine::propose_renewals() {
-  auto all = std::exchange(renewals_, {});
-  for (std::size_t begin = 0; begin < all.size(); begin += kv::max_renewed) {
-    const std::size_t end = std::min(all.size(), begin + kv::max_renewed);
-    kv::LeaseRenew command;
-    std::vector<Renewed> thens;
-    for (std::size_t i = begin; i < end; ++i) {
-      command.ids.push_back(all[i].lease);
-      thens.push_back(std::move(all[i].then));
-    }
-    propose(command, [thens = std::move(thens)](Outcome outcome) mutable {
-      for (std::size_t i = 0; i < thens.size(); ++i) {
-        if (outcome)
-          thens[i](std::get<kv::RenewResult>(outcome->result).ttls[i]);
-        else
-          thens[i](std::unexpected(outcome.error()));
+// A lease that begins to run at the next step of the clock would do so after a renewal as well.
+void Machine::look_again() {
+  read([this, all = std::exchange(doubtful_, {})](const rpc::Status& status) mutable {
+    for (Renewal& one : all) {
+      if (!status.ok()) {
+        renewed(one.then, std::unexpected(status));
+      } else if (needs_entry(one.lease)) {
+        enter(std::move(one));
+      } else {
+        const kv::Lease* const found = store_->leases().find(one.lease);
+        renewed(one.then, found ? found->ttl : 0);
       }
-    });
+    }
+  });
+}
+
+void Machine::renewed(Renewed& then, const std::expected<std::int64_t, rpc::Status>& ttl) {
+  --renewing_;
+  then(ttl);
+}
+
+void Machine::enter(Renewal renewal) {
+  std::vector<Renewed>& asked = renewals_.asked[renewal.lease];
+  if (asked.empty()) renewals_.order.push_back(renewal.lease);
+  asked.push_back(std::move(renewal.then));
+  plan_renewals();
+}
+
+// One entry at a time, and none right after another: whoever renews fast does not fill the log.
+void Machine::plan_renewals() {
+  if (renewals_.order.empty() || std::exchange(renewing_is_due_, true)) return;
+  const auto next = entered_ + options_.renewal_pause;
+  if (next <= Clock::now()) return later([this] { propose_renewals(); });
+  after(renewal_clock_, std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()),
+        [this] { propose_renewals(); });
+}
+
+void Machine::propose_renewals() {
+  entered_ = Clock::now();
+  ++stats_.renewal_entries;
+  kv::LeaseRenew command;
+  std::vector<std::vector<Renewed>> thens;
+  while (command.ids.size() < renewed_at_once && !renewals_.order.empty()) {
+    command.ids.push_back(renewals_.order.front());
+    renewals_.order.pop_front();
+    thens.push_back(std::move(renewals_.asked.extract(command.ids.back()).mapped()));
   }
+  propose(command, [this, thens = std::move(thens)](const Outcome& outcome) mutable {
+    renewing_is_due_ = false;
+    for (std::size_t i = 0; i < thens.size(); ++i)
+      for (Renewed& then : thens[i]) {
+        if (outcome)
+          renewed(then, std::get<kv::RenewResult>(outcome->result).ttls[i]);
+        else
+          renewed(then, std::unexpected(outcome.error()));
+      }
+    plan_renewals();
+  });
 }
 
 void Machine::leading() {
@@ -390,12 +447,11 @@ void Machine::look_at_clock() {
 }
 
 void Machine::look_at_quota() {
-  if (raising_ || !trouble_.ok() || !server_->leads() || store_->history().bytes() <= options_.quota_bytes)
-    return;
+  if (raising_ || !trouble_.ok() || !server_->leads() || store_->bytes() <= options_.quota_bytes) return;
   const std::uint64_t self = options_.server.links.self.value;
   if (store_->alarms().contains({self, kv::AlarmKind::no_space})) return;
   raising_ = true;
-  log_(live::LogLevel::warning, fmt::format("event=no_space bytes={}", store_->history().bytes()));
+  log_(live::LogLevel::warning, fmt::format("event=no_space bytes={}", store_->bytes()));
   propose(kv::Alarm{self, kv::AlarmKind::no_space, true}, [this](const Outcome&) { raising_ = false; });
 }
 

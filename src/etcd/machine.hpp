@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cluster/server.hpp"
@@ -36,10 +37,12 @@ struct MachineOptions {
   std::size_t most_proposals = 20'000;
   std::size_t most_proposed_bytes = 32u << 20;
   std::size_t most_readers = 100'000;
+  std::size_t most_renewals = 20'000;                   // of leases
   std::size_t request_bytes = 3u << 19;                 // as etcd: 1.5 MiB
   std::uint64_t quota_bytes = std::uint64_t{2} << 30;   // of the store; beyond it nothing more is put
   std::chrono::milliseconds patience{6'000};            // of who asks; then nobody knows what came of it
   std::chrono::milliseconds tick{200};                  // of the cluster's clock, while there are leases
+  std::chrono::milliseconds renewal_pause{10};          // between two entries of renewals, at least
   std::uint64_t snapshot_entries = 10'000;              // since the last snapshot
   std::size_t snapshot_bytes = 64u << 20;               // … or so many bytes of them
   std::size_t snapshot_piece = std::size_t{256} << 10;  // written in one turn of the loop
@@ -65,6 +68,8 @@ struct MachineStats {
   std::uint64_t turned_away = 0;
   std::uint64_t reads = 0;
   std::uint64_t read_rounds = 0;  // of Raft; many reads share one
+  std::uint64_t renewals = 0;
+  std::uint64_t renewal_entries = 0;  // of the log; many renewals share one, and most need none
   std::uint64_t snapshots = 0;
   std::uint64_t restored = 0;
   std::uint64_t agreed_index = 0;  // after this entry, a majority had the state that we had
@@ -94,7 +99,8 @@ class Machine {
   void propose(const kv::Command& command, Answered then);
   // Calls when the store has everything that was acknowledged to anybody before this call.
   void read(Readable then);
-  // Seconds that the lease has from now on, 0 if there is none. Many renewals go through the log as one.
+  // Seconds that the lease has from now on, 0 if there is none. Many renewals go through the log as one;
+  // those that would change nothing there are answered as reads are.
   void renew(kv::LeaseId lease, Renewed then);
 
   // The state as bytes, as it is now or a little later: what the store was after the entry with this index. If a
@@ -144,6 +150,11 @@ class Machine {
     kv::LeaseId lease = 0;
     Renewed then = {};
   };
+  // Of leases that run: each once, however many ask, and in the order in which they were asked for.
+  struct Renewals {
+    std::deque<kv::LeaseId> order = {};
+    std::unordered_map<kv::LeaseId, std::vector<Renewed>> asked = {};
+  };
 
   Machine(boost::asio::io_context& loop, const MachineOptions& options, Failed failed, live::Log log);
   cluster::Events server_events();
@@ -164,7 +175,12 @@ class Machine {
 
   void begin_round();
   void settle_rounds();
+  bool needs_entry(kv::LeaseId lease) const;
+  void look_again();
+  void enter(Renewal renewal);
+  void plan_renewals();
   void propose_renewals();
+  void renewed(Renewed& then, const std::expected<std::int64_t, rpc::Status>& ttl);
   void look_at_clock();
   void look_at_quota();
   void look_at_deadlines();
@@ -207,8 +223,13 @@ class Machine {
   std::size_t reading_ = 0;
   std::uint64_t readable_ = 0;
   bool round_is_due_ = false;
-  std::vector<Renewal> renewals_;
-  bool renewing_is_due_ = false;
+  Renewals renewals_;              // for the next entry
+  std::vector<Renewal> doubtful_;  // to be looked at again when the store is known to be up to date
+  std::size_t renewing_ = 0;       // all that are not answered
+  bool looking_is_due_ = false;
+  bool renewing_is_due_ = false;  // or under way
+  Clock::time_point entered_ = {};
+  boost::asio::steady_timer renewal_clock_;
   boost::asio::steady_timer deadlines_;
 
   boost::asio::steady_timer clock_;

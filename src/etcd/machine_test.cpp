@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <list>
 #include <map>
+#include <set>
+#include <thread>
 
 #include "live/children.hpp"
 
@@ -141,11 +143,108 @@ TEST_F(Machines, RenewsManyLeasesWithOneCommandAndEndsThoseThatNobodyRenews) {
   for (const kv::LeaseId id : {2, 3})
     machine->renew(id, [&](const auto& ttl) { ttls.push_back(ttl.value_or(-1)); });
   until([&] { return ttls.size() == 2; });
-  EXPECT_EQ(ttls, (std::vector<std::int64_t>{60, 0}));
+  EXPECT_THAT(ttls, testing::UnorderedElementsAre(60, 0));
   EXPECT_LE(machine->stats().proposals, before + 2);  // a Tick may be the other
   until([&] { return machine->store().leases().find(1) == nullptr; });
   EXPECT_NE(machine->store().leases().find(2), nullptr);
   EXPECT_TRUE(machine->store().range({.key = "a"})->kvs.empty());
+}
+
+TEST_F(Machines, RenewsInTheLogOnlyWhatRuns) {
+  options.tick = 20ms;
+  open();
+  ASSERT_TRUE(run(kv::LeaseGrant{1, 60}));
+  const auto renewed = [&](kv::LeaseId id, int times) {
+    std::vector<std::int64_t> ttls;
+    for (int i = 0; i < times; ++i)
+      machine->renew(id, [&](const auto& ttl) { ttls.push_back(ttl.value_or(-1)); });
+    until([&] { return ttls.size() == static_cast<std::size_t>(times); });
+    return std::set<std::int64_t>(ttls.begin(), ttls.end());
+  };
+  const auto runs = [&] { return machine->store().leases().find(1)->deadline != 0; };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(renewed(77, 10), std::set<std::int64_t>{0});
+  EXPECT_EQ(machine->stats().renewal_entries, 0u);
+  until(runs);
+  EXPECT_EQ(renewed(1, 1000), std::set<std::int64_t>{60});
+  EXPECT_EQ(machine->stats().renewal_entries, 1u);
+  EXPECT_EQ(machine->stats().renewals, 2000u);
+}
+
+// However fast somebody renews: what the log gets has a rate.
+TEST_F(Machines, TakesFewEntriesForRenewalsThatComeFast) {
+  options.tick = 20ms;
+  open();
+  for (kv::LeaseId id = 1; id <= 20; ++id) ASSERT_TRUE(run(kv::LeaseGrant{id, 60}));
+  std::size_t answered = 0;
+  std::size_t asked = 0;
+  const auto began = std::chrono::steady_clock::now();
+  const auto end = began + 500ms;
+  while (std::chrono::steady_clock::now() < end) {
+    machine->renew(1 + static_cast<kv::LeaseId>(asked++ % 20), [&](const auto& ttl) {
+      EXPECT_EQ(ttl, 60);
+      ++answered;
+    });
+    until([&] { return answered + 15 >= asked; });
+  }
+  until([&] { return answered == asked; });
+  EXPECT_GT(asked, 200u);
+  const auto took = std::chrono::steady_clock::now() - began;
+  EXPECT_LE(machine->stats().renewal_entries, static_cast<std::uint64_t>(took / 10ms) + 1);
+}
+
+TEST_F(Machines, BoundsWhatIsRenewed) {
+  options.most_renewals = 3;
+  open();
+  std::vector<std::string> said;
+  for (int i = 0; i < 4; ++i)
+    machine->renew(
+        7, [&](const auto& ttl) { said.push_back(ttl ? std::to_string(*ttl) : ttl.error().message); });
+  until([&] { return said.size() == 4; });
+  EXPECT_EQ(said, (std::vector<std::string>{too_many_requests.message, "0", "0", "0"}));
+  EXPECT_EQ(machine->stats().turned_away, 1u);
+}
+
+// Leases take memory as keys do: whoever grants them for ever meets the quota, and what is there goes on.
+TEST_F(Machines, CountsLeasesInTheQuota) {
+  options.tick = 5ms;
+  options.quota_bytes = 50'000;
+  open();
+  std::size_t granted = 0;
+  rpc::Status refused;
+  for (; refused.ok() && granted < 10'000; ++granted)
+    if (const auto answer = run(kv::LeaseGrant{static_cast<kv::LeaseId>(1 + granted), kv::max_ttl}); !answer)
+      refused = answer.error();
+  EXPECT_EQ(refused,
+            (rpc::Status{rpc::Code::resource_exhausted, "etcdserver: mvcc: database space exceeded"}));
+  EXPECT_GT(machine->store().bytes(), options.quota_bytes);
+  EXPECT_EQ(machine->store().history().records(), 0u);
+  EXPECT_FALSE(run(kv::Lock{"door", 1}));
+  std::int64_t left = -1;
+  machine->renew(2, [&](const auto& ttl) { left = ttl.value_or(-1); });
+  until([&] { return left != -1; });
+  EXPECT_EQ(left, kv::max_ttl);
+  EXPECT_TRUE(run(kv::LeaseRevoke{1}));
+  for (std::size_t id = 2; id < granted; ++id)
+    ASSERT_TRUE(run(kv::LeaseRevoke{static_cast<kv::LeaseId>(id)}));
+  EXPECT_TRUE(run(kv::Alarm{1, kv::AlarmKind::no_space, false}));
+  EXPECT_TRUE(run(kv::LeaseGrant{1, 60}));
+}
+
+// The clock of the cluster stands while nobody leads: what was left of a lease is left after a restart.
+TEST_F(Machines, EndsNoLeaseForTheTimeInWhichItDidNotRun) {
+  options.tick = 20ms;
+  open();
+  ASSERT_TRUE(run(kv::LeaseGrant{1, 2}));
+  until([&] { return machine->store().leases().clock_ms() >= 200; });
+  stop();
+  std::this_thread::sleep_for(2500ms);
+  open();
+  const auto began = std::chrono::steady_clock::now();
+  until([&] { return machine->server().leads() && machine->store().leases().find(1) != nullptr; });
+  const std::uint64_t then = machine->store().leases().clock_ms();
+  EXPECT_LT(then, 1500u);
+  until([&] { return machine->store().leases().find(1) == nullptr; });
+  EXPECT_GT(std::chrono::steady_clock::now() - began + 100ms, std::chrono::milliseconds(2000 - then));
 }
 
 TEST_F(Machines, TurnsAwayWhatIsTooMuch) {
