@@ -65,6 +65,7 @@ void Front::changed(const kv::Outcome& outcome) {
   std::vector<kv::Turn> turns;
   machine_.lines().see(outcome, turns);
   call_up(turns);
+  look_at_sessions(outcome);
   show_all(outcome);
 }
 
@@ -75,9 +76,10 @@ void Front::restored() {
   std::vector<kv::Turn> turns;
   for (const auto& [id, waiter] : waiters_) machine_.lines().wait(waiter.name, waiter.key, id, turns);
   call_up(turns);
-  const auto present = observers_;  // telling may end one
-  for (const auto& [name, observers] : present)
-    for (const auto& observer : observers) show(name, observer);
+  std::vector<std::string> names;  // telling may end one
+  for (const auto& [name, audience] : audiences_) names.push_back(name);
+  for (const std::string& name : names)
+    if (audiences_.contains(name)) show_audience(name);
 }
 
 // Nothing will be told them any more: let them ask another member.
@@ -87,11 +89,13 @@ void Front::stopped() {
   while (!waiters_.empty()) {
     const kv::WaiterId id = waiters_.begin()->first;
     machine_.lines().leave(id);
-    forget(id)->caller->refuse(why);
+    auto waiter = forget(id);
+    const CallerPtr caller = waiter->caller;
+    leave(std::move(*waiter), false);
+    caller->refuse(why);
   }
-  observing_ = 0;
-  for (const auto& [name, observers] : std::exchange(observers_, {}))
-    for (const auto& observer : observers) observer->caller->refuse(why);
+  for (const auto& [name, audience] : std::exchange(audiences_, {}))
+    for (const auto& [id, observer] : audience.observers) observer->caller->refuse(why);
   for (Change& change : std::exchange(changes_, {})) change.then(std::unexpected(why));
 }
 

@@ -13,6 +13,7 @@
 #include <proto/rpc.pb.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -27,6 +28,7 @@
 #include "etcd/turns.hpp"
 #include "etcd/watch_service.hpp"
 #include "rpc/offer.hpp"
+#include "rpc/shares.hpp"
 #include "rpc/slices.hpp"
 
 namespace conclave::etcd {
@@ -36,7 +38,9 @@ using rpc::CallerPtr;
 struct FrontOptions {
   // Where clients reach this member; an etcd client that asks for the members connects to these.
   std::vector<std::string> client_urls = {};
-  std::size_t waiting = 100'000;    // clients of this member, for locks and elections
+  // What clients of this member may have: a quarter by one connection, three quarters from one address.
+  std::size_t waiting = 100'000;    // for locks and elections
+  std::size_t sessions = 100'000;   // locks and candidacies without a lease
   std::size_t observers = 100'000;  // of elections
   // A client that locks without a lease keeps what it has as long as its connection; if this member is gone,
   // nobody else knows of the connection, and what it had ends after this time.
@@ -58,16 +62,33 @@ class Front {
     Kind kind;
     CallerPtr caller;
     std::string name;
-    std::string key;
+    std::string key = {};
     kv::LeaseId lease;
     bool is_session;  // the lease is one that lives with the connection
+    rpc::Shares::Part part = {};
+  };
+  // A place that calls want with a lease of the client's own.
+  struct Wanted {
+    std::size_t calls = 0;     // that are not answered
+    bool is_given_up = false;  // one that had it has left, and no other was given it since
+    bool is_left = false;      // by all: it is about to go
+  };
+  // A lease that lives with a connection.
+  struct Session {
+    rpc::ConnectionId connection = {};
+    rpc::Shares::Part part = {};
   };
   struct Observer {
     CallerPtr caller;
     kv::RecordRef told = {};  // the last leader
     bool waits_for_room = false;
+    rpc::Shares::Part part = {};
   };
-  using Observers = std::list<std::shared_ptr<Observer>>;
+  struct Audience {
+    std::map<std::uint64_t, std::shared_ptr<Observer>> observers = {};
+    bool is_shown = false;     // somebody goes from one to the other
+    bool is_outdated = false;  // something changed since that began
+  };
 
   // front.cpp
   void changed(const kv::Outcome& outcome);
@@ -101,6 +122,11 @@ class Front {
   void lease_revoke(const etcdserverpb::LeaseRevokeRequest& request, const CallerPtr& caller);
   void lease_time_to_live(const etcdserverpb::LeaseTimeToLiveRequest& request, const CallerPtr& caller);
   void lease_leases(const CallerPtr& caller);
+  void tell_keys(const CallerPtr& caller,
+                 const std::shared_ptr<etcdserverpb::LeaseTimeToLiveResponse>& response);
+  void answer_when_room(const CallerPtr& caller, const std::shared_ptr<google::protobuf::Message>& response);
+  void renew(kv::LeaseId lease, const rpc::Peer& whose, Machine::Renewed then);
+  etcdserverpb::LeaseKeepAliveResponse kept_alive(kv::LeaseId lease, std::int64_t ttl) const;
   void keep_alive(kv::LeaseId lease, const CallerPtr& caller);
   void keep_alive_stream(rpc::Call call);
 
@@ -117,19 +143,33 @@ class Front {
   void stand_in_line(Kind kind, const std::string& name, kv::LeaseId lease, const std::string& value,
                      const CallerPtr& caller);
   void take_place(Waiter waiter, const std::string& value);
+  void placed(Waiter waiter, const Machine::Outcome& outcome);
   void wait(Waiter waiter);
   void call_up(const std::vector<kv::Turn>& turns);
-  void answer_place(const Waiter& waiter, kv::Revision fence);
+  void served(const Waiter& waiter, kv::Revision fence);
   std::optional<Waiter> forget(kv::WaiterId id);
   void give_up(kv::WaiterId id);
-  void leave_place(const Waiter& waiter);
+  // Calls `begin` when it is its turn; that says whether a command is under way, after which the turn is
+  // over.
+  void in_turn(rpc::ConnectionId whose, std::move_only_function<bool()> begin);
+  void take_turns();
+  void turn_is_over();
+  void want(const Waiter& waiter);
+  void leave(Waiter waiter, bool had_it);
   void begin_session(const CallerPtr& caller, std::move_only_function<void(kv::LeaseId)> then);
+  void session_begun(const CallerPtr& caller, rpc::Shares::Part part,
+                     std::move_only_function<void(kv::LeaseId)> then, const Machine::Outcome& outcome);
+  std::optional<Session> forget_session(kv::LeaseId lease);
   void end_session(kv::LeaseId lease);
+  void lose_session(kv::LeaseId lease);
+  void look_at_sessions(const kv::Outcome& outcome);
   void renew_sessions();
+  void renew_sessions_after(kv::LeaseId last);
   void connection_gone(rpc::ConnectionId connection);
   kv::RecordRef leader_of(const std::string& name) const;
-  void stop_observing(const std::string& name, const Observer* observer);
+  void stop_observing(const std::string& name, std::uint64_t observer);
   void show(const std::string& name, const std::shared_ptr<Observer>& observer);
+  void show_audience(const std::string& name);
   void show_all(const kv::Outcome& outcome);
 
   // status_service.cpp
@@ -183,15 +223,23 @@ class Front {
 
   std::map<kv::WaiterId, Waiter> waiters_;
   kv::WaiterId next_waiter_ = 1;
-  std::map<std::string, std::size_t> waiting_at_;  // how many, by key
-  std::size_t placing_ = 0;                        // who asked for a place that is not in the store yet
-  std::vector<kv::Turn> turns_;
+  std::map<std::string, Wanted> wanted_;  // by key
+  // Commands about places that are not under way yet.
+  std::map<rpc::ConnectionId, std::deque<std::move_only_function<bool()>>> errands_;
+  rpc::ConnectionId last_turn_ = {};
+  std::size_t under_way_ = 0;
+  bool taking_turns_ = false;
   LineTimes line_times_;
-  std::map<std::string, Observers, std::less<>> observers_;
-  std::size_t observing_ = 0;
-  // Leases that live as long as a connection.
-  std::map<kv::LeaseId, rpc::ConnectionId> sessions_;
+  std::map<std::string, Audience, std::less<>> audiences_;  // by election
+  std::uint64_t next_observer_ = 1;
+  std::map<kv::LeaseId, Session> sessions_;
   std::map<rpc::ConnectionId, std::set<kv::LeaseId>> sessions_by_connection_;
+  bool renewing_ = false;  // sessions
+  // What clients of this member have, until what they left is gone.
+  rpc::Shares waiting_{options_.waiting};
+  rpc::Shares lasting_{options_.sessions};  // sessions
+  rpc::Shares observing_{options_.observers};
+  rpc::Shares keeping_{machine_.options().most_renewals / 2};  // leases alive; the rest is for sessions
   boost::asio::steady_timer session_timer_;
   std::list<Change> changes_;
   boost::asio::steady_timer change_timer_;

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <limits>
 
 #include "live/children.hpp"
 #include "rpc/typed_client.hpp"
@@ -26,7 +27,7 @@ struct Heard {
 // One member alone, with its front and a client.
 class Fronts : public testing::Test {
  protected:
-  Fronts() {
+  explicit Fronts(const FrontOptions& front_options = {.watches = {.response_bytes = 100}}) {
     std::string path = testing::TempDir() + "front-XXXXXX";
     EXPECT_NE(::mkdtemp(path.data()), nullptr);
     folder = path;
@@ -38,15 +39,15 @@ class Fronts : public testing::Test {
                             .algorithm = "raft"};
     const live::Log silent = [](live::LogLevel, std::string_view) {};
     machine = std::move(Machine::open(loop, options, {}, silent).value());
-    serve({});
+    serve({}, front_options);
   }
-  void serve(const rpc::ServerLimits& limits) {
+  void serve(const rpc::ServerLimits& limits,
+             const FrontOptions& front_options = {.watches = {.response_bytes = 100}}) {
     channel.reset();
     server.reset();
     front.reset();
     server.emplace(loop, limits);
-    front.emplace(*server, *machine, FrontOptions{.watches = {.response_bytes = 100}},
-                  [](live::LogLevel, std::string_view) {});
+    front.emplace(*server, *machine, front_options, [](live::LogLevel, std::string_view) {});
     const std::uint16_t port = server->listen("127.0.0.1:0").value();
     endpoint = "127.0.0.1:" + std::to_string(port);
     channel = open_channel();
@@ -144,6 +145,44 @@ class Fronts : public testing::Test {
     request.set_name(name);
     request.set_lease(lease);
     return begin<v3lockpb::LockResponse>(to, "/v3lockpb.Lock/Lock", request);
+  }
+
+  void unlock(const std::string& key) {
+    v3lockpb::UnlockRequest request;
+    request.set_key(key);
+    EXPECT_TRUE(ask<v3lockpb::UnlockResponse>("/v3lockpb.Lock/Unlock", request)->status.ok());
+  }
+  kv::LeaseId lease(std::int64_t id = 0) {
+    pb::LeaseGrantRequest request;
+    request.set_id(id);
+    request.set_ttl(60);
+    const auto heard = ask<pb::LeaseGrantResponse>("/etcdserverpb.Lease/LeaseGrant", request);
+    EXPECT_TRUE(heard->status.ok()) << heard->status.message;
+    return heard->response.id();
+  }
+  std::uint64_t places(const std::string& name) const {
+    return machine->store().history().keys().count({name + '/', name + '0'});
+  }
+  std::size_t leases() const { return machine->store().leases().all().size(); }
+
+  struct Observing {
+    std::vector<std::string> told = {};
+    rpc::Status ended = {};
+    rpc::ClientStream call = {};
+  };
+  std::shared_ptr<Observing> observe(rpc::Channel& to, const std::string& name) {
+    auto observing = std::make_shared<Observing>();
+    observing->call = rpc::open_stream<v3electionpb::LeaderResponse>(
+        to, "/v3electionpb.Election/Observe", {},
+        {.message =
+             [observing](const v3electionpb::LeaderResponse& one) {
+               observing->told.push_back(one.kv().value());
+             },
+         .closed = [observing](const rpc::Answer& answer) { observing->ended = answer.status; }});
+    v3electionpb::LeaderRequest request;
+    request.set_name(name);
+    observing->call.send(request);
+    return observing;
   }
 
   // A stream of one watcher's client; what it was told.
@@ -418,6 +457,232 @@ TEST_F(Fronts, WhoStopsWaitingLeavesTheLine) {
   until([&] { return machine->store().history().keys().count({"door/", "door0"}) == 1; });
   EXPECT_EQ(machine->lines().size(), 0u);
   until([&] { return machine->store().leases().all().size() == 1; });  // its own is gone too
+}
+
+// Without turns all that is to be taken away would stand in the log before what others ask next.
+TEST_F(Fronts, ManyWaitersLeaveALittleAtATime) {
+  constexpr std::size_t many = 3000;
+  const auto holds = lock(*channel, "door");
+  until([&] { return holds->over; });
+  auto other = open_channel();
+  std::vector<std::shared_ptr<Heard<v3lockpb::LockResponse>>> waiting;
+  for (std::size_t i = 0; i < many; ++i) waiting.push_back(lock(*other, "door"));
+  const auto at_most = [&](std::size_t open) { return machine->server().status().open_proposals <= open; };
+  until([&] {
+    EXPECT_TRUE(at_most(300));
+    return machine->lines().size() == many;
+  });
+  other.reset();
+  until([&] { return machine->lines().size() < many; });
+  pb::PutRequest request;
+  request.set_key("a");
+  const auto written = begin<pb::PutResponse>(*channel, "/etcdserverpb.KV/Put", request);
+  until([&] {
+    EXPECT_TRUE(at_most(300));
+    return written->over;
+  });
+  EXPECT_GT(leases(), many / 4);
+  until([&] { return leases() == 1; });
+  EXPECT_EQ(places("door"), 1u);
+  EXPECT_EQ(machine->lines().size(), 0u);
+}
+
+TEST_F(Fronts, WhoComesBackWithTheSameLeaseKeepsThePlace) {
+  const kv::LeaseId mine = lease();
+  for (int round = 0; round < 6; ++round) {
+    const auto holds = lock(*channel, "door");
+    until([&] { return holds->over; });
+    auto first = lock(*channel, "door", mine);
+    until([&] { return machine->lines().size() == 1; });
+    first->call.cancel();
+    const auto again = lock(*channel, "door", mine);
+    if (round % 2 == 0) unlock(holds->response.key());  // at the same time
+    if (round % 2 == 1) {
+      until([&] { return machine->lines().size() == 1 && places("door") == 2; });
+      unlock(holds->response.key());
+    }
+    until([&] { return again->over; });
+    ASSERT_TRUE(again->status.ok()) << again->status.message;
+    for (int i = 0; i < 20; ++i) put("later", "x");
+    EXPECT_EQ(places("door"), 1u) << "who holds it has lost it";
+    unlock(again->response.key());
+  }
+}
+
+// Whoever resigns or deletes the place has nothing any more that lived with the connection, which goes on.
+TEST_F(Fronts, ASessionGoesWithItsPlaceHoweverThatGoes) {
+  for (int round = 0; round < 3; ++round) {
+    v3electionpb::CampaignRequest campaign;
+    campaign.set_name("crown");
+    const auto won = ask<v3electionpb::CampaignResponse>("/v3electionpb.Election/Campaign", campaign);
+    v3electionpb::ResignRequest resign;
+    *resign.mutable_leader() = won->response.leader();
+    EXPECT_TRUE(ask<v3electionpb::ResignResponse>("/v3electionpb.Election/Resign", resign)->status.ok());
+    const auto holds = lock(*channel, "door");
+    until([&] { return holds->over; });
+    pb::DeleteRangeRequest erase;
+    erase.set_key(holds->response.key());
+    EXPECT_TRUE(ask<pb::DeleteRangeResponse>("/etcdserverpb.KV/DeleteRange", erase)->status.ok());
+  }
+  until([&] { return leases() == 0; });
+  put("a", "the connection goes on");
+}
+
+TEST_F(Fronts, AllObserversAreToldWhoLeadsAtLast) {
+  v3electionpb::CampaignRequest campaign;
+  campaign.set_name("crown");
+  campaign.set_value("0");
+  const auto won = ask<v3electionpb::CampaignResponse>("/v3electionpb.Election/Campaign", campaign);
+  std::vector<std::shared_ptr<Observing>> observers;
+  for (int i = 0; i < 500; ++i) observers.push_back(observe(*channel, "crown"));
+  const auto all_know = [&](const std::string& value) {
+    return std::ranges::all_of(
+        observers, [&](const auto& one) { return !one->told.empty() && one->told.back() == value; });
+  };
+  until([&] { return all_know("0"); });
+  for (int value = 1; value <= 5; ++value) {
+    v3electionpb::ProclaimRequest proclaim;
+    *proclaim.mutable_leader() = won->response.leader();
+    proclaim.set_value(std::to_string(value));
+    ask<v3electionpb::ProclaimResponse>("/v3electionpb.Election/Proclaim", proclaim);
+  }
+  until([&] { return all_know("5"); });
+  for (const auto& one : observers) EXPECT_TRUE(std::ranges::is_sorted(one->told));
+}
+
+// etcd takes negative ids and writes them with a sign, as clients do.
+TEST_F(Fronts, LeasesMayBeNegativeAsWithEtcd) {
+  EXPECT_EQ(lease(-1), -1);
+  const auto held = lock(*channel, "door", -1);
+  until([&] { return held->over; });
+  EXPECT_EQ(held->response.key(), "door/-1");
+  const kv::LeaseId least = lease(std::numeric_limits<kv::LeaseId>::min());
+  v3electionpb::CampaignRequest campaign;
+  campaign.set_name("crown");
+  campaign.set_lease(least);
+  EXPECT_EQ(ask<v3electionpb::CampaignResponse>("/v3electionpb.Election/Campaign", campaign)
+                ->response.leader()
+                .key(),
+            "crown/-8000000000000000");
+  pb::LeaseTimeToLiveRequest left;
+  left.set_id(-1);
+  left.set_keys(true);
+  const auto told = ask<pb::LeaseTimeToLiveResponse>("/etcdserverpb.Lease/LeaseTimeToLive", left)->response;
+  EXPECT_EQ(told.grantedttl(), 60);
+  ASSERT_EQ(told.keys_size(), 1);
+  EXPECT_EQ(told.keys(0), "door/-1");
+  pb::LeaseKeepAliveRequest keep;
+  keep.set_id(-1);
+  EXPECT_EQ(ask<pb::LeaseKeepAliveResponse>("/etcdserverpb.Lease/LeaseKeepAlive", keep)->response.ttl(), 60);
+  const auto all =
+      ask<pb::LeaseLeasesResponse>("/etcdserverpb.Lease/LeaseLeases", pb::LeaseLeasesRequest())->response;
+  ASSERT_EQ(all.leases_size(), 2);
+  EXPECT_EQ(all.leases(0).id(), least);
+  pb::LeaseRevokeRequest revoke;
+  revoke.set_id(-1);
+  EXPECT_TRUE(ask<pb::LeaseRevokeResponse>("/etcdserverpb.Lease/LeaseRevoke", revoke)->status.ok());
+  EXPECT_EQ(ask<pb::LeaseRevokeResponse>("/etcdserverpb.Lease/LeaseRevoke", revoke)->status, lease_not_found);
+  EXPECT_EQ(ask<pb::LeaseKeepAliveResponse>("/etcdserverpb.Lease/LeaseKeepAlive", keep)->response.ttl(), 0);
+  EXPECT_EQ(ask<pb::LeaseTimeToLiveResponse>("/etcdserverpb.Lease/LeaseTimeToLive", left)->response.ttl(),
+            -1);
+  EXPECT_EQ(places("door"), 0u);
+}
+
+TEST_F(Fronts, ManyLeasesAndKeysOfALeaseAreToldWhole) {
+  for (int i = 0; i < 600; ++i) lease(1 + i);
+  EXPECT_EQ(ask<pb::LeaseLeasesResponse>("/etcdserverpb.Lease/LeaseLeases", pb::LeaseLeasesRequest())
+                ->response.leases_size(),
+            600);
+  for (int first = 0; first < 600; first += 100) {
+    pb::TxnRequest request;
+    for (int i = first; i < first + 100; ++i) {
+      pb::PutRequest& one = *request.add_success()->mutable_request_put();
+      one.set_key("k" + std::to_string(1000 + i));
+      one.set_lease(7);
+    }
+    EXPECT_TRUE(ask<pb::TxnResponse>("/etcdserverpb.KV/Txn", request)->status.ok());
+  }
+  pb::LeaseTimeToLiveRequest left;
+  left.set_id(7);
+  left.set_keys(true);
+  const auto told = ask<pb::LeaseTimeToLiveResponse>("/etcdserverpb.Lease/LeaseTimeToLive", left)->response;
+  ASSERT_EQ(told.keys_size(), 600);
+  EXPECT_EQ(told.keys(599), "k1599");
+}
+
+// Renewals of what is there take an entry of the log, and others do not; answers keep the order of the
+// questions.
+TEST_F(Fronts, KeepAlivesAreAnsweredInTheirOrder) {
+  lease(5);
+  until([&] { return machine->store().leases().find(5)->deadline != 0; });
+  std::vector<std::int64_t> told;
+  auto call =
+      rpc::open_stream<pb::LeaseKeepAliveResponse>(*channel, "/etcdserverpb.Lease/LeaseKeepAlive", {},
+                                                   {.message = [&](const pb::LeaseKeepAliveResponse& one) {
+                                                     told.push_back(one.id() * 100 + one.ttl());
+                                                   }});
+  for (const kv::LeaseId id : {5, 6, 5, 7, 5}) {
+    pb::LeaseKeepAliveRequest request;
+    request.set_id(id);
+    call.send(request);
+  }
+  until([&] { return told.size() == 5; });
+  EXPECT_EQ(told, (std::vector<std::int64_t>{560, 600, 560, 700, 560}));
+}
+
+// What is bounded for all is bounded for one connection: here two of eight.
+class SmallFronts : public Fronts {
+ protected:
+  SmallFronts() : Fronts({.waiting = 8, .sessions = 12, .observers = 8}) {}
+};
+
+TEST_F(SmallFronts, AConnectionHasAQuarterOfWhatAllHave) {
+  const kv::LeaseId mine = lease();
+  const auto holds = lock(*channel, "door", mine);
+  until([&] { return holds->over; });
+  auto other = open_channel();
+  std::vector<std::shared_ptr<Heard<v3lockpb::LockResponse>>> waiting;
+  for (int i = 0; i < 3; ++i) waiting.push_back(lock(*other, "door"));
+  until([&] { return machine->lines().size() == 2 && waiting[2]->over; });
+  EXPECT_EQ(waiting[2]->status, too_many_requests);
+  const auto waits = lock(*channel, "door");
+  until([&] { return machine->lines().size() == 3; });
+  EXPECT_FALSE(waits->over);
+  other.reset();
+  until([&] { return machine->lines().size() == 1 && places("door") == 2; });
+  other = open_channel();
+  const auto later = lock(*other, "door");
+  until([&] { return machine->lines().size() == 2; });
+  EXPECT_FALSE(later->over);
+}
+
+TEST_F(SmallFronts, WhatLivesWithAConnectionIsBoundedToo) {
+  std::vector<std::shared_ptr<Heard<v3lockpb::LockResponse>>> held;
+  for (int i = 0; i < 4; ++i) {
+    held.push_back(lock(*channel, "door" + std::to_string(i)));
+    until([&] { return held.back()->over; });
+  }
+  EXPECT_TRUE(held[2]->status.ok());
+  EXPECT_EQ(held[3]->status, too_many_requests);
+  EXPECT_EQ(leases(), 3u);  // it surely has not happened
+  unlock(held[0]->response.key());
+  until([&] { return leases() == 2; });
+  held.push_back(lock(*channel, "door9"));
+  until([&] { return held.back()->over; });
+  EXPECT_TRUE(held.back()->status.ok());
+}
+
+TEST_F(SmallFronts, ObserversAreBoundedAndLeave) {
+  for (int round = 0; round < 3; ++round) {
+    auto other = open_channel();
+    std::vector<std::shared_ptr<Observing>> observers;
+    for (int i = 0; i < 3; ++i) observers.push_back(observe(*other, "crown"));
+    until([&] { return !observers[2]->ended.ok(); });
+    EXPECT_EQ(observers[2]->ended, too_many_requests);
+    EXPECT_TRUE(observers[0]->ended.ok());
+    other.reset();
+    for (int i = 0; i < 20; ++i) put("later", "x");
+  }
 }
 
 TEST_F(Fronts, AWatcherIsToldWholeRevisionsUnlessItWantsFragments) {

@@ -9,7 +9,9 @@ namespace pb = etcdserverpb;
 
 namespace {
 
-constexpr std::size_t most_renewals = 1000;  // under way on one stream
+constexpr std::size_t most_renewals = 1000;    // under way on one stream
+constexpr std::size_t told_at_once = 256;      // leases or keys
+constexpr std::size_t told_lease_bytes = 128;  // while an answer is made
 
 }  // namespace
 
@@ -53,56 +55,110 @@ void Front::lease_time_to_live(const pb::LeaseTimeToLiveRequest& request, const 
     if (!status.ok()) return caller->refuse(status);
     const kv::Leases& leases = machine_.store().leases();
     const kv::Lease* lease = leases.find(request.id());
-    pb::LeaseTimeToLiveResponse response;
-    head(response.mutable_header(), machine_.store().revision());
-    response.set_id(request.id());
-    response.set_ttl(lease ? leases.remaining(*lease) : -1);
+    const auto response = std::make_shared<pb::LeaseTimeToLiveResponse>();
+    head(response->mutable_header(), machine_.store().revision());
+    response->set_id(request.id());
+    response->set_ttl(lease ? leases.remaining(*lease) : -1);
+    if (lease) response->set_grantedttl(lease->ttl);
+    if (!lease || !request.keys()) return caller->answer(*response);
+    tell_keys(caller, response);
+  });
+}
+
+// A lease may have very many keys. Those that come or go while they are looked at are told or not.
+void Front::tell_keys(const CallerPtr& caller, const std::shared_ptr<pb::LeaseTimeToLiveResponse>& response) {
+  slices_.run(caller->peer().connection, [this, caller, response, bytes = std::size_t{0}]() mutable {
+    if (caller->over()) return false;
+    const kv::Lease* const lease = machine_.store().leases().find(response->id());
     if (lease) {
-      response.set_grantedttl(lease->ttl);
-      if (request.keys())
-        for (const kv::Key* key : lease->keys) response.add_keys(std::string(key->text()));
+      auto at = response->keys().empty()
+                    ? lease->keys.begin()
+                    : lease->keys.upper_bound(std::string_view(*response->keys().rbegin()));
+      for (std::size_t told = 0; at != lease->keys.end() && told < told_at_once; ++at, ++told) {
+        bytes += (*at)->text().size();
+        response->add_keys(std::string((*at)->text()));
+      }
+      caller->reserve(2 * bytes);
+      if (at != lease->keys.end() && bytes <= caller->largest_answer()) return true;
     }
-    caller->answer(response);
+    answer_when_room(caller, response);
+    return false;
   });
 }
 
 void Front::lease_leases(const CallerPtr& caller) {
-  pb::LeaseLeasesResponse response;
-  head(response.mutable_header(), machine_.store().revision());
-  for (const auto& [id, lease] : machine_.store().leases().all()) response.add_leases()->set_id(id);
-  caller->answer(response);
-}
-
-void Front::keep_alive(kv::LeaseId lease, const CallerPtr& caller) {
-  machine_.renew(lease, [this, lease, caller](const std::expected<std::int64_t, rpc::Status>& ttl) {
-    if (!ttl) return caller->refuse(ttl.error());
-    pb::LeaseKeepAliveResponse response;
-    head(response.mutable_header(), machine_.store().revision());
-    response.set_id(lease);
-    response.set_ttl(*ttl);
-    caller->answer(response);
+  const auto response = std::make_shared<pb::LeaseLeasesResponse>();
+  head(response->mutable_header(), machine_.store().revision());
+  slices_.run(caller->peer().connection, [this, caller, response] {
+    if (caller->over()) return false;
+    const auto& all = machine_.store().leases().all();
+    const auto& told = response->leases();
+    auto at = told.empty() ? all.begin() : all.upper_bound(told.rbegin()->id());
+    for (std::size_t count = 0; at != all.end() && count < told_at_once; ++at, ++count)
+      response->add_leases()->set_id(at->first);
+    caller->reserve(static_cast<std::size_t>(told.size()) * told_lease_bytes);
+    if (at != all.end()) return true;
+    answer_when_room(caller, response);
+    return false;
   });
 }
 
-// Answers come in the order of the questions: so are renewals applied.
+void Front::answer_when_room(const CallerPtr& caller,
+                             const std::shared_ptr<google::protobuf::Message>& response) {
+  const std::size_t bytes = response->ByteSizeLong();
+  if (bytes > caller->largest_answer()) return caller->refuse(too_many_requests);
+  if (bytes <= caller->room()) return caller->answer(*response);
+  caller->when_room(bytes, [this, caller, response] { answer_when_room(caller, response); });
+}
+
+void Front::keep_alive(kv::LeaseId lease, const CallerPtr& caller) {
+  renew(lease, caller->peer(), [this, lease, caller](const std::expected<std::int64_t, rpc::Status>& ttl) {
+    if (!ttl) return caller->refuse(ttl.error());
+    caller->answer(kept_alive(lease, *ttl));
+  });
+}
+
+void Front::renew(kv::LeaseId lease, const rpc::Peer& whose, Machine::Renewed then) {
+  auto part = keeping_.take(whose);
+  if (!part) return then(std::unexpected(too_many_requests));
+  machine_.renew(lease, [part = std::move(*part), then = std::move(then)](const auto& ttl) mutable {
+    part = {};
+    then(ttl);
+  });
+}
+
+pb::LeaseKeepAliveResponse Front::kept_alive(kv::LeaseId lease, std::int64_t ttl) const {
+  pb::LeaseKeepAliveResponse response;
+  head(response.mutable_header(), machine_.store().revision());
+  response.set_id(lease);
+  response.set_ttl(ttl);
+  return response;
+}
+
+// Answers come in the order of the questions, although some renewals take longer than others.
 void Front::keep_alive_stream(rpc::Call call) {
+  struct Question {
+    kv::LeaseId lease;
+    std::optional<std::int64_t> ttl = {};
+  };
   struct State {
-    std::size_t open = 0;
+    std::deque<Question> open = {};
+    std::uint64_t answered = 0;
     bool half_closed = false;
     bool paused = false;
   };
   const auto state = std::make_shared<State>();
-  const auto renewed = [this, state](rpc::Call& stream, kv::LeaseId lease,
+  const auto renewed = [this, state](rpc::Call& stream, std::uint64_t number,
                                      const std::expected<std::int64_t, rpc::Status>& ttl) {
-    --state->open;
+    if (stream.over()) return;
     if (!ttl) return stream.finish(ttl.error());
-    pb::LeaseKeepAliveResponse response;
-    head(response.mutable_header(), machine_.store().revision());
-    response.set_id(lease);
-    response.set_ttl(*ttl);
-    stream.send(response);
-    if (state->half_closed && state->open == 0) return stream.finish({});
-    if (state->paused && !stream.congested() && state->open < most_renewals / 2) {
+    state->open[number - state->answered].ttl = *ttl;
+    for (; !state->open.empty() && state->open.front().ttl; ++state->answered) {
+      stream.send(kept_alive(state->open.front().lease, *state->open.front().ttl));
+      state->open.pop_front();
+    }
+    if (state->half_closed && state->open.empty()) return stream.finish({});
+    if (state->paused && !stream.congested() && state->open.size() < most_renewals / 2) {
       state->paused = false;
       stream.resume();
     }
@@ -110,12 +166,13 @@ void Front::keep_alive_stream(rpc::Call call) {
   call.on_message(
       [this, call, state, renewed, request = pb::LeaseKeepAliveRequest()](std::string_view bytes) mutable {
         if (!rpc::typed::parse(request, bytes)) return call.finish(rpc::unreadable);
-        ++state->open;
-        machine_.renew(request.id(), [call, renewed, lease = request.id()](const auto& ttl) mutable {
-          renewed(call, lease, ttl);
-        });
+        const std::uint64_t number = state->answered + state->open.size();
+        state->open.push_back({request.id()});
+        renew(request.id(), call.peer(),
+              [call, renewed, number](const auto& ttl) mutable { renewed(call, number, ttl); });
+        if (call.over()) return;
         // Who asks and does not read is held back.
-        if (state->open < most_renewals && !call.congested()) return;
+        if (state->open.size() < most_renewals && !call.congested()) return;
         state->paused = true;
         call.pause();
         if (call.congested())
@@ -126,7 +183,7 @@ void Front::keep_alive_stream(rpc::Call call) {
       });
   call.on_half_close([call, state]() mutable {
     state->half_closed = true;
-    if (state->open == 0) call.finish({});
+    if (state->open.empty()) call.finish({});
   });
 }
 

@@ -4,16 +4,17 @@ namespace conclave::etcd {
 
 void LineTimes::see(const kv::Store& store, const kv::Outcome& outcome, Clock::time_point now) {
   for (const kv::Event& event : outcome.events) {
-    const bool is_gone = event.now->is_deletion();
-    const kv::RecordRef& place = is_gone ? event.before : event.now;
-    const auto name = place ? kv::line_of(place.key(), place->lease) : std::nullopt;
-    if (!name) continue;
-    if (is_gone) {
-      if (const auto found = places_.find(place.key()); found != places_.end()) places_.erase(found);
-    } else {
-      places_.try_emplace(std::string(place.key()), Place{.came = now});
+    const auto line_in = [](const kv::RecordRef& record) {
+      return record && !record->is_deletion() ? kv::line_of(record.key(), record->lease) : std::nullopt;
+    };
+    const auto name = line_in(event.now);
+    const auto before = line_in(event.before);
+    if (name) {
+      places_.try_emplace(std::string(event.now.key()), Place{.came = now});
+    } else if (before) {  // deleted, or no place any more: its lease is another one
+      if (const auto found = places_.find(event.now.key()); found != places_.end()) places_.erase(found);
     }
-    look_at_first(store, *name, now);
+    if (name || before) look_at_first(store, name ? *name : *before, now);
   }
 }
 

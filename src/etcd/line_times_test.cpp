@@ -42,6 +42,19 @@ TEST(LineTimes, SayWhenAPlaceWasTakenAndWhenItBecameTheFirst) {
   EXPECT_EQ(watched.times.size(), 1u);
 }
 
+// A key that goes to another lease is no place any more, and nothing of it is kept.
+TEST(LineTimes, ForgetPlacesThatAreNoneAnyMore) {
+  Watched watched;
+  for (const kv::LeaseId lease : {1, 2}) watched.apply(kv::LeaseGrant{lease, 60});
+  watched.apply(kv::Lock{"door", 1});
+  watched.apply(kv::Put{.key = "door/1", .value = "mine"});
+  EXPECT_EQ(watched.times.size(), 0u);
+  watched.apply(kv::Lock{"door", 2});
+  watched.apply(kv::Put{.key = "door/2", .lease = 1});
+  watched.apply(kv::DeleteRange{.key = "door/2"});
+  EXPECT_EQ(watched.times.size(), 0u);
+}
+
 TEST(LineTimes, KeepWhatTheyKnowOfPlacesThatAnotherStoreHasToo) {
   Watched watched;
   for (const kv::LeaseId lease : {1, 2}) watched.apply(kv::LeaseGrant{lease, 60});

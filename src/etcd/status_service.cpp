@@ -70,7 +70,7 @@ conclavepb::StatusResponse Front::status() const {
   raft.set_committed(now.committed);
   raft.set_snapshot_index(now.snapshot_index);
   raft.set_revision(machine_.store().revision());
-  raft.set_store_bytes(machine_.store().history().bytes());
+  raft.set_store_bytes(machine_.store().bytes());
   raft.set_digest(machine_.store().digest());
   raft.set_applied(machine_.store().applied().index);
   raft.set_open_proposals(now.open_proposals);
@@ -136,7 +136,7 @@ void Front::tell_place(conclavepb::Client& told, const kv::Key& place) const {
 
 pb::StatusResponse Front::etcd_status() const {
   const cluster::ServerStatus now = machine_.server().status();
-  const auto bytes = static_cast<std::int64_t>(machine_.store().history().bytes());
+  const auto bytes = static_cast<std::int64_t>(machine_.store().bytes());
   pb::StatusResponse response;
   head(response.mutable_header(), machine_.store().revision());
   response.set_version(std::string(rpc::etcd_version));
@@ -281,12 +281,13 @@ std::string Front::metrics() const {
   page.gauge("last_index", "Entries of the log.", now.last_index);
   page.gauge("snapshot_index", "Entries that are in the snapshot.", now.snapshot_index);
   page.gauge("revision", "Of the store.", static_cast<std::uint64_t>(machine_.store().revision()));
-  page.gauge("store_bytes", "What keys and values take.", machine_.store().history().bytes());
+  page.gauge("store_bytes", "What keys, values and leases take.", machine_.store().bytes());
   page.gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
   page.gauge("watch_streams", "Streams of clients that watch here.", watches_.streams());
   page.gauge("watchers", "Watchers of this member.", machine_.watches().size());
   page.gauge("waiting", "Clients of this member that wait for a lock or an election.", waiters_.size());
-  page.gauge("observers", "Clients that observe an election here.", observing_);
+  page.gauge("sessions", "Locks and candidacies that live with a connection here.", sessions_.size());
+  page.gauge("observers", "Clients that observe an election here.", observing_.taken());
   page.gauge("stopped_at", "The entry of the log that cannot be applied here; 0: none.", now.stopped_at);
   page.gauge("writes_stand_still", "1 while nothing that was proposed here is applied, for too long.",
              machine_.writes_stand_still() ? 1 : 0);
@@ -318,6 +319,17 @@ std::string Front::metrics() const {
   page.gauge("downloads", "Clients that are being sent the whole state.", downloads_.under_way());
   page.gauge("downloads_waiting", "Clients that wait for the whole state to be made.", downloads_.waiting());
   page.gauge("downloads_states", "Different states that are kept for those clients.", downloads_.states());
+  page.counter("waiting_refused_total",
+               "Clients that could not wait for a lock or an election, for want of room.",
+               waiting_.refused());
+  page.counter("sessions_refused_total", "Locks and candidacies without a lease for which there was no room.",
+               lasting_.refused());
+  page.counter("observers_refused_total", "Clients that could not observe an election, for want of room.",
+               observing_.refused());
+  page.counter("renewals_refused_total", "Renewals of leases for which there was no room.",
+               keeping_.refused());
+  page.counter("renewals_total", "Renewals of leases that clients of this member asked for.", stats.renewals);
+  page.counter("renewal_entries_total", "Entries of the log that they took.", stats.renewal_entries);
   page.counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
   page.counter("restored_total", "Snapshots that were taken over.", stats.restored);
   page.gauge("agreed_index", "After this entry a majority had the state that this member had.",
