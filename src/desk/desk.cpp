@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 
 #include "core/ensure.hpp"
@@ -78,11 +79,9 @@ void Desk::close() {
   closed_ = true;
   lines_.dismiss(server_stopped);
   for (const auto& [name, observers] : std::exchange(observers_, {}))
-    for (const auto& observer : observers) observer->caller->refuse(server_stopped);
-  observing_ = 0;
+    for (const auto& [number, observer] : observers) observer->caller->refuse(server_stopped);
   for (const auto& [name, askings] : std::exchange(askings_, {}))
-    for (const auto& asking : askings) asking->caller->refuse(server_stopped);
-  asking_ = 0;
+    for (const auto& [number, asking] : askings) asking->caller->refuse(server_stopped);
 }
 
 void Desk::look_at_the_group() {
@@ -221,15 +220,21 @@ void Desk::stand_in_line(Kind kind, const std::string& name, LeaseId lease, cons
       if (!change_value(*mine, value)) return turn_away(caller);
     }
     if (mine->callers.size() >= most_callers) return turn_away(caller);
-    return mine->holds() ? answer(*mine, caller) : wait_with(*mine, caller);
+    if (mine->holds() && mine->callers.empty()) return answer(*mine, caller);
+    wait_with(*mine, caller);
+    if (mine->holds()) hold(*mine);  // it was granted to callers that had gone
+    return;
   }
   if (!lines_.has_room(place) || value_bytes_ + value.size() > options_.value_bytes) return turn_away(caller);
+  auto part = claimed_.take(caller->peer());
+  if (!part) return turn_away(caller);
   Claim claim = {.id = id,
                  .place = place,
                  .lease = lease,
                  .connection = caller->peer().connection,
                  .client = caller->peer().address,
-                 .value = value};
+                 .value = value,
+                 .part = std::move(*part)};
   if (lease != 0) return join_line(std::move(claim), caller);
   if (waiting_for_promise_ >= options_.lines.waiting_per_place) return turn_away(caller);
   when_promised(options_.silence, [this, claim = std::move(claim), caller]() mutable {
@@ -251,7 +256,12 @@ void Desk::join_line(Claim claim, const CallerPtr& caller) {
 
 void Desk::wait_with(Claim& claim, const CallerPtr& caller) {
   claim.callers.push_back(caller);
-  caller->on_gone([this, id = claim.id, caller = caller.get()] { caller_gone(id, caller); });
+  caller->on_gone([this, id = claim.id, caller = caller.get(), connection = claim.connection] {
+    slices_.run(connection, [this, id, caller] {
+      caller_gone(id, caller);
+      return false;
+    });
+  });
 }
 
 void Desk::caller_gone(const std::string& id, const Caller* caller) {
@@ -261,7 +271,15 @@ void Desk::caller_gone(const std::string& id, const Caller* caller) {
   if (claim->callers.empty()) lines_.end(id);
 }
 
+// Whoever waited may be gone, and the claim not yet ended.
 void Desk::hold(Claim& claim) {
+  const auto is_gone = [](const CallerPtr& caller) { return caller->over(); };
+  if (!claim.callers.empty() && std::ranges::all_of(claim.callers, is_gone))
+    return slices_.run(claim.connection, [this, id = claim.id] {
+      const Claim* const still = lines_.find(id);
+      if (still && !still->callers.empty()) lines_.end(id);
+      return false;
+    });
   greatest_fence_ = std::max(greatest_fence_, claim.fence);
   ++(kind_of(claim.place) == Kind::lock ? stats_.locks_granted : stats_.elections_won);
   if (kind_of(claim.place) == Kind::election) publish(claim);
@@ -324,9 +342,13 @@ void Desk::claim_lost(const Claim& claim, const std::string& why) {
 }
 
 void Desk::connection_gone(rpc::ConnectionId connection) {
-  const auto bound = bound_.extract(connection);
-  if (bound.empty()) return;
-  for (const std::string& id : bound.mapped()) lines_.end(id);
+  if (!bound_.contains(connection)) return;
+  slices_.run(connection, [this, connection] {
+    const auto bound = bound_.find(connection);
+    if (bound == bound_.end()) return false;
+    lines_.end(std::string(*bound->second.begin()));
+    return true;
+  });
 }
 
 }  // namespace conclave::desk

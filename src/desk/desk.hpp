@@ -16,7 +16,6 @@
 #include <proto/rpc.pb.h>
 
 #include <boost/asio/steady_timer.hpp>
-#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -30,6 +29,8 @@
 #include "live/log.hpp"
 #include "rpc/offer.hpp"
 #include "rpc/server.hpp"
+#include "rpc/shares.hpp"
+#include "rpc/slices.hpp"
 
 namespace conclave::desk {
 
@@ -43,6 +44,7 @@ struct Options {
   LeaseLimits leases = {};
   LineLimits lines = {};
   LeaderLimits leaders = {};
+  // Of these, of leases and of claims one connection may have a quarter, one address three quarters.
   std::size_t observers = 100'000;             // and who asks for a leader that is being elected
   std::chrono::milliseconds election{3'000};   // for so long who asks waits for its outcome
   std::size_t value_bytes = 64 * 1024 * 1024;  // of all that stand for election here
@@ -80,14 +82,16 @@ class Desk {
     CallerPtr caller;
     std::string last = {};  // what it was told
     bool waits_for_room = false;
+    rpc::Shares::Part part = {};
   };
-  using Observers = std::list<std::shared_ptr<Observer>>;
+  using Observers = std::map<std::uint64_t, std::shared_ptr<Observer>>;  // by number
   // Who asked for the leader of an election that is under way.
   struct Asking {
     CallerPtr caller;
     boost::asio::steady_timer patience;
+    rpc::Shares::Part part = {};
   };
-  using Askings = std::list<std::shared_ptr<Asking>>;
+  using Askings = std::map<std::uint64_t, std::shared_ptr<Asking>>;
   // What a client is told of a leader.
   struct LeaderView {
     NodeId member;
@@ -150,9 +154,9 @@ class Desk {
   void resign(const v3electionpb::ResignRequest& request, const CallerPtr& caller);
   void leader(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
   void observe(const v3electionpb::LeaderRequest& request, const CallerPtr& caller);
-  void stop_observing(const std::string& name, const Observer* observer);
+  void stop_observing(const std::string& name, std::uint64_t observer);
   void wait_for_leader(const std::string& name, const CallerPtr& caller);
-  void stop_asking(const std::string& name, const Asking* asking);
+  void stop_asking(const std::string& name, std::uint64_t asking);
   bool mention(const std::string& name, const CallerPtr& caller);
   bool change_value(Claim& claim, const std::string& value);
   Claim* leading_claim(const v3electionpb::LeaderKey& key);
@@ -198,9 +202,8 @@ class Desk {
   std::chrono::seconds promised_{0};
   std::size_t waiting_for_promise_ = 0;
   std::size_t value_bytes_ = 0;
-  std::size_t observing_ = 0;
   std::map<std::string, Askings> askings_;
-  std::size_t asking_ = 0;
+  std::uint64_t last_number_ = 0;  // of who observes or asks
   DeskStats stats_ = {};
   Leases leases_;
   Lines lines_;
@@ -211,6 +214,12 @@ class Desk {
   std::set<std::string> mentioned_ = {};  // elections that this member takes part in
   // Claims without a lease, by the connection that they live with.
   std::map<rpc::ConnectionId, std::set<std::string>> bound_ = {};
+  // What clients of this member have.
+  rpc::Shares claimed_{options_.lines.claims};
+  rpc::Shares granted_{options_.leases.most};
+  rpc::Shares observing_{options_.observers};
+  rpc::Shares asking_{options_.observers};
+  rpc::Slices slices_{server_.loop()};
   bool closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

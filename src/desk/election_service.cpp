@@ -135,47 +135,54 @@ void Desk::leader(const pb::LeaderRequest& request, const CallerPtr& caller) {
   const auto now = leader_of(request.name());
   if (now) return caller->answer(response_for(*now));
   // On election engines asking makes this member take part: there will be a leader in a moment.
-  if (elects_ && asking_ < options_.observers) return wait_for_leader(request.name(), caller);
-  caller->refuse(no_leader);
+  elects_ ? wait_for_leader(request.name(), caller) : caller->refuse(no_leader);
 }
 
 void Desk::wait_for_leader(const std::string& name, const CallerPtr& caller) {
-  const auto asking =
-      std::make_shared<Asking>(Asking{caller, boost::asio::steady_timer(server_.loop(), options_.election)});
-  askings_[name].push_back(asking);
-  ++asking_;
-  caller->on_gone([this, name, who = asking.get()] { stop_asking(name, who); });
+  auto part = asking_.take(caller->peer());
+  if (!part) return turn_away(caller);
+  const auto asking = std::make_shared<Asking>(
+      Asking{caller, boost::asio::steady_timer(server_.loop(), options_.election), std::move(*part)});
+  const std::uint64_t number = ++last_number_;
+  askings_[name].emplace(number, asking);
+  caller->on_gone([this, name, number] { stop_asking(name, number); });
   asking->patience.async_wait(
-      [this, name, weak = std::weak_ptr(asking)](const boost::system::error_code& error) {
+      [this, name, number, weak = std::weak_ptr(asking)](const boost::system::error_code& error) {
         const auto still = weak.lock();
         if (error || !still) return;
-        stop_asking(name, still.get());
+        stop_asking(name, number);
         still->caller->refuse(no_leader);
       });
 }
 
-void Desk::stop_asking(const std::string& name, const Asking* asking) {
+void Desk::stop_asking(const std::string& name, std::uint64_t asking) {
   const auto at = askings_.find(name);
   if (at == askings_.end()) return;
-  asking_ -= std::erase_if(at->second, [&](const auto& other) { return other.get() == asking; });
+  at->second.erase(asking);
   if (at->second.empty()) askings_.erase(at);
 }
 
 void Desk::observe(const pb::LeaderRequest& request, const CallerPtr& caller) {
   const std::string& name = request.name();
   if (!mention(name, caller)) return;
-  if (observing_ >= options_.observers) return turn_away(caller);
-  ++observing_;
-  const auto observer = std::make_shared<Observer>(caller);
-  observers_[name].push_back(observer);
-  caller->on_gone([this, name, observer = observer.get()] { stop_observing(name, observer); });
+  auto part = observing_.take(caller->peer());
+  if (!part) return turn_away(caller);
+  const auto observer = std::make_shared<Observer>(Observer{.caller = caller, .part = std::move(*part)});
+  const std::uint64_t number = ++last_number_;
+  observers_[name].emplace(number, observer);
+  caller->on_gone([this, name, number, connection = caller->peer().connection] {
+    slices_.run(connection, [this, name, number] {
+      stop_observing(name, number);
+      return false;
+    });
+  });
   show(name, observer);
 }
 
-void Desk::stop_observing(const std::string& name, const Observer* observer) {
+void Desk::stop_observing(const std::string& name, std::uint64_t observer) {
   const auto at = observers_.find(name);
   if (at == observers_.end()) return;
-  observing_ -= std::erase_if(at->second, [&](const auto& other) { return other.get() == observer; });
+  at->second.erase(observer);
   if (at->second.empty()) observers_.erase(at);
 }
 
@@ -205,14 +212,13 @@ void Desk::leader_changed(const std::string& name) {
     if (const auto now = leader_of(name)) {
       const Askings present = std::move(asked->second);
       askings_.erase(asked);
-      asking_ -= present.size();
-      for (const auto& asking : present) asking->caller->answer(response_for(*now));
+      for (const auto& [number, asking] : present) asking->caller->answer(response_for(*now));
     }
   }
   const auto at = observers_.find(name);
   if (at == observers_.end()) return;
   const Observers present = at->second;  // telling may end one
-  for (const auto& observer : present) show(name, observer);
+  for (const auto& [number, observer] : present) show(name, observer);
 }
 
 void Desk::leaders_changed() {

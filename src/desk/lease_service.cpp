@@ -32,18 +32,20 @@ void Desk::offer_leases() {
 void Desk::lease_grant(const pb::LeaseGrantRequest& request, const CallerPtr& caller) {
   const auto time = leases_.check(request.ttl(), request.id());
   if (!time) return caller->refuse(time.error());
-  if (waiting_for_promise_ + leases_.size() >= options_.leases.most) return turn_away(caller);
-  when_promised(*time, [this, seconds = request.ttl(), id = request.id(), caller] {
-    if (caller->over()) return;  // nobody would ever renew it
-    const auto still = leases_.check(seconds, id);
-    if (!still) return caller->refuse(still.error());
-    ++stats_.leases_granted;
-    pb::LeaseGrantResponse response;
-    fill(response.mutable_header());
-    response.set_id(leases_.grant(*still, id));
-    response.set_ttl(still->count());
-    caller->answer(response);
-  });
+  auto part = granted_.take(caller->peer());
+  if (!part) return turn_away(caller);
+  when_promised(
+      *time, [this, seconds = request.ttl(), id = request.id(), caller, part = std::move(*part)]() mutable {
+        if (caller->over()) return;  // nobody would ever renew it
+        const auto still = leases_.check(seconds, id);
+        if (!still) return caller->refuse(still.error());
+        ++stats_.leases_granted;
+        pb::LeaseGrantResponse response;
+        fill(response.mutable_header());
+        response.set_id(leases_.grant(*still, id, std::move(part)));
+        response.set_ttl(still->count());
+        caller->answer(response);
+      });
 }
 
 void Desk::lease_revoke(const pb::LeaseRevokeRequest& request, const CallerPtr& caller) {

@@ -46,12 +46,13 @@ std::expected<std::chrono::seconds, rpc::Status> Leases::check(std::int64_t seco
   return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, limits_.longest.count()));
 }
 
-LeaseId Leases::grant(std::chrono::seconds time, LeaseId id) {
+LeaseId Leases::grant(std::chrono::seconds time, LeaseId id, rpc::Shares::Part part) {
   if (id == 0) id = fresh_id();
   const auto [place, fresh] =
       leases_.emplace(std::piecewise_construct, std::forward_as_tuple(id), std::forward_as_tuple(*this, id));
   ensure(fresh, "a lease that is granted was not there before");
   place->second.time = time;
+  place->second.part = std::move(part);
   wheel_.arm(place->second, time);
   return id;
 }

@@ -17,6 +17,7 @@
 
 #include "core/node_id.hpp"
 #include "rpc/call.hpp"
+#include "rpc/shares.hpp"
 #include "rpc/timer_wheel.hpp"
 
 namespace conclave::desk {
@@ -53,7 +54,7 @@ class Leases {
   // What would be granted for so many seconds, or why not. `id` 0: whichever is free.
   std::expected<std::chrono::seconds, rpc::Status> check(std::int64_t seconds, LeaseId id) const;
   // After `check`, and nothing in between.
-  LeaseId grant(std::chrono::seconds time, LeaseId id);
+  LeaseId grant(std::chrono::seconds time, LeaseId id, rpc::Shares::Part part = {});
   // The seconds until it ends, from now on; nothing if there is no such lease.
   std::optional<std::chrono::seconds> renew(LeaseId id, const rpc::Call& stream = {});
   bool end(LeaseId id, LeaseEnd how);
@@ -82,6 +83,7 @@ class Leases {
     std::chrono::seconds time = {};
     std::set<std::string> attached = {};
     rpc::Call stream = {};
+    rpc::Shares::Part part = {};  // of whoever asked for it
   };
 
   rpc::TimerWheel wheel_;

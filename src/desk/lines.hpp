@@ -14,6 +14,7 @@
 
 #include "desk/leases.hpp"
 #include "rpc/caller.hpp"
+#include "rpc/shares.hpp"
 
 namespace conclave::desk {
 
@@ -33,6 +34,7 @@ struct Claim {
   std::uint64_t fence = 0;                           // 0: it waits
   std::uint64_t ticket = 0;                          // its number in the line
   std::vector<CallerPtr> callers = {};               // who wait for the answer
+  rpc::Shares::Part part = {};
   bool holds() const { return fence > 0; }
 };
 

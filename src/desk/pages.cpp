@@ -31,7 +31,7 @@ std::string Desk::metrics() const {
   rpc::MetricsPage page;
   page.gauge("held", "Locks and leaderships that clients of this member have.", lines_.held());
   page.gauge("waiting", "Clients of this member that wait for one.", lines_.waiting());
-  page.gauge("observers", "Clients that observe an election here.", observing_);
+  page.gauge("observers", "Clients that observe an election here.", observing_.taken());
   page.gauge("leases", "Leases of this member.", leases_.size());
   page.gauge("epoch", "Epoch of the membership; grows with every eviction.", epoch_);
   page.gauge("peers_up", "Other members that this one hears of.", up_.size());

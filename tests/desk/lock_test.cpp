@@ -281,7 +281,7 @@ TEST_F(Locks, TellWhoWaitsThatTheServerStops) {
 
 class FewLocks : public Desks {
  protected:
-  FewLocks() { open({.lines = {.waiting_per_place = 2, .claims = 4}}); }
+  FewLocks() { open({.lines = {.waiting_per_place = 2, .claims = 16}}); }
   rpc::Status refusal(const std::string& name) {
     const auto heard = lock(to(1), name);
     until([&] { return heard->over; });
@@ -297,7 +297,7 @@ TEST_F(FewLocks, TurnAwayWhomTheyHaveNoRoomFor) {
   settle();
   EXPECT_EQ(refusal("a"), full) << "two wait for this name";
   locked(lock(to(1), "b"));
-  EXPECT_EQ(refusal("c"), full) << "four in all";
+  EXPECT_EQ(refusal("c"), full) << "a quarter of sixteen is this connection's";
   second->call.cancel();
   settle();
   locked(lock(to(1), "c"));
