@@ -487,26 +487,32 @@ TEST_F(Fronts, ManyWaitersLeaveALittleAtATime) {
   EXPECT_EQ(machine->lines().size(), 0u);
 }
 
+// What is to be taken away waits behind much else; meanwhile it is wanted again, by another connection.
 TEST_F(Fronts, WhoComesBackWithTheSameLeaseKeepsThePlace) {
+  constexpr std::size_t many = 3000;
   const kv::LeaseId mine = lease();
-  for (int round = 0; round < 6; ++round) {
-    const auto holds = lock(*channel, "door");
-    until([&] { return holds->over; });
-    auto first = lock(*channel, "door", mine);
-    until([&] { return machine->lines().size() == 1; });
-    first->call.cancel();
-    const auto again = lock(*channel, "door", mine);
-    if (round % 2 == 0) unlock(holds->response.key());  // at the same time
-    if (round % 2 == 1) {
-      until([&] { return machine->lines().size() == 1 && places("door") == 2; });
-      unlock(holds->response.key());
-    }
-    until([&] { return again->over; });
-    ASSERT_TRUE(again->status.ok()) << again->status.message;
-    for (int i = 0; i < 20; ++i) put("later", "x");
-    EXPECT_EQ(places("door"), 1u) << "who holds it has lost it";
-    unlock(again->response.key());
-  }
+  const auto holds = lock(*channel, "door");
+  until([&] { return holds->over; });
+  auto other = open_channel();
+  auto first = lock(*other, "door", mine);
+  until([&] { return machine->lines().size() == 1; });
+  std::vector<std::shared_ptr<Heard<v3lockpb::LockResponse>>> crowd;
+  for (std::size_t i = 0; i < many; ++i) crowd.push_back(lock(*other, "crowd"));
+  first->call.cancel();
+  const auto seen = begin<pb::LeaseLeasesResponse>(*other, "/etcdserverpb.Lease/LeaseLeases",
+                                                   pb::LeaseLeasesRequest());  // and so the cancellation was
+  until([&] { return seen->over; });
+  EXPECT_LT(leases(), many);
+  const auto again = lock(*channel, "door", mine);
+  until([&] {
+    return machine->lines().size() == many || again->over;
+  });  // all but the first of the crowd, and this
+  put("later", "x");
+  EXPECT_EQ(places("door"), 2u);
+  unlock(holds->response.key());
+  until([&] { return again->over; });
+  ASSERT_TRUE(again->status.ok()) << again->status.message;
+  EXPECT_EQ(places("door"), 1u);
 }
 
 // Whoever resigns or deletes the place has nothing any more that lived with the connection, which goes on.

@@ -1,6 +1,7 @@
 // etcd's Lock and Election services. A line is keys in the store; here stands who waits for which of them.
 #include <limits>
 
+#include "core/ensure.hpp"
 #include "etcd/front.hpp"
 #include "etcd/translate.hpp"
 
@@ -159,6 +160,7 @@ void Front::call_up(const std::vector<kv::Turn>& turns) {
 void Front::served(const Waiter& waiter, kv::Revision fence) {
   if (!waiter.is_session) {
     const auto wanted = wanted_.find(waiter.key);
+    ensure(wanted != wanted_.end(), "a place is wanted as long as a call is not answered");
     wanted->second.is_given_up = false;
     if (--wanted->second.calls == 0) wanted_.erase(wanted);
   }
@@ -226,6 +228,7 @@ void Front::want(const Waiter& waiter) {
 void Front::leave(Waiter waiter, bool had_it) {
   if (waiter.is_session) return end_session(waiter.lease);
   const auto wanted = wanted_.find(waiter.key);
+  ensure(wanted != wanted_.end(), "a place is wanted as long as a call is not answered");
   Wanted& place = wanted->second;
   place.is_given_up |= had_it;
   if (--place.calls > 0) return;
