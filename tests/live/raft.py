@@ -559,7 +559,66 @@ def waiter_gone():
         return "left"
 
 
+def leased(cluster, at, ttl, name):
+    """A key that goes with a new lease; the lease."""
+    lease = int(post(cluster.endpoint(at), "/v3/lease/grant", {"TTL": ttl})[1]["ID"])
+    assert post(cluster.endpoint(at), "/v3/kv/put", {"key": encoded(name), "value": "", "lease": lease})[0] == 200
+    return lease
+
+
+def is_there(cluster, at, name):
+    try:
+        code, answer = post(cluster.endpoint(at), "/v3/kv/range", {"key": encoded(name)})
+        return code != 200 or int(answer.get("count", 0)) == 1  # who cannot tell does not say that it is gone
+    except OSError:
+        return True
+
+
+def lease_of_a_stopped_member():
+    """A member alone that stood still heard no renewals: the time does not count, and then the lease ends."""
+    with Cluster(1) as cluster:
+        leased(cluster, 1, 4, "leased")
+        time.sleep(0.5)  # it runs
+        cluster.processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(6)
+        cluster.processes[1].send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        assert is_there(cluster, 1, "leased"), "the lease ended for the time in which nobody could renew it"
+        began = time.monotonic()
+        wait_until(lambda: not is_there(cluster, 1, "leased"), 20, "the end of the lease")
+        return f"ended {time.monotonic() - began:.1f} s after the member went on"
+
+
+def lease_under_a_stopped_leader():
+    """While the leader stands still, others count: who renews keeps the lease, who does not loses it, and the leader
+    of old ends nothing when it goes on."""
+    with Cluster(3) as cluster:
+        old = cluster.leader()
+        other = next(i for i in cluster.everyone if i != old)
+        kept, short = leased(cluster, other, 4, "kept"), leased(cluster, other, 4, "short")
+        assert kept != short
+        cluster.processes[old].send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        gone = None
+        while time.monotonic() < began + 9:
+            post(cluster.endpoint(other), "/v3/lease/keepalive", {"ID": kept})
+            assert is_there(cluster, other, "kept"), "a lease that was renewed ended"
+            if not gone and not is_there(cluster, other, "short"):
+                gone = time.monotonic() - began
+            time.sleep(0.3)
+        assert gone and gone > 2.5, f"a lease of 4 s that nobody renewed ended after {gone} s"
+        cluster.processes[old].send_signal(signal.SIGCONT)
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            assert is_there(cluster, other, "kept"), "the former leader's time was counted"
+            time.sleep(0.1)
+        wait_until(lambda: not is_there(cluster, old, "kept"), 20, "the end of the lease")
+        return f"ended after {gone:.1f} s"
+
+
 TESTS = {
+    "lease of a stopped member": lease_of_a_stopped_member,
+    "lease under a stopped leader": lease_under_a_stopped_leader,
     "etcdctl one member": lambda: everything(1),
     "etcdctl three members": lambda: everything(3),
     "killed leaders": killed_leaders,
