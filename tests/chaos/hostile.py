@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "live"))
@@ -371,8 +372,49 @@ def txn_of_ranges(scene):
     return f"status {stream.status}, {stream.bytes >> 20} MiB"
 
 
+def metric(port, name):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=40) as page:
+        return next(int(line.split()[1]) for line in page.read().decode().splitlines() if line.startswith(f"conclave_{name} "))
+
+
+class Watched:
+    """The most that a gauge showed meanwhile."""
+
+    def __init__(self, port, name):
+        self.most, self.over = 0, threading.Event()
+        self.thread = threading.Thread(target=self.run, args=(port, name))
+
+    def run(self, port, name):
+        while not self.over.wait(0.01):
+            self.most = max(self.most, metric(port, name))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def left_behind(scene, under_way, what):
+    """Nobody else waited for more than some hundred commands at once, and in the end nothing is left."""
+    wait_until(lambda: metric(scene.port, "leases") == 0, 30, "the end of what the clients left behind")
+    assert under_way.most < 2000, f"{under_way.most} commands were under way at once"
+    return f"{what}, at most {under_way.most} commands under way"
+
+
 @attack("waiters that leave")
 def waiters(scene):
+    with Watched(scene.port, "open_proposals") as under_way:
+        count = crowd(scene)
+        time.sleep(SECONDS)
+        scene.leave()
+        time.sleep(SECONDS)
+    return left_behind(scene, under_way, f"{count} waiters")
+
+
+def crowd(scene):
     each = scaled(2500, 3850)
     for _ in range(13):
         connection = scene.connect()
@@ -385,10 +427,44 @@ def waiters(scene):
             connection.write(head + frame(http2.DATA, http2.END_STREAM, 2 * at + 1, body))
             if at % 64 == 0:
                 connection.pump()
-    time.sleep(SECONDS)
+    return 13 * each
+
+
+def streams(scene, path, body, connections, each):
+    """Of one kind, which are left open; the last connection."""
+    for _ in range(connections):
+        connection = scene.connect()
+        for first in range(1, 2 * each, 2):
+            connection.streams[first] = http2.Stream(0)
+        for number in range(1, 2 * each, 2):
+            head = http2.header_block(path, indexed=True) if number == 1 else None
+            connection.write((frame(http2.HEADERS, http2.END_HEADERS, 1, head) if head
+                              else frame(http2.HEADERS, http2.END_HEADERS, number, http2.same_again))
+                             + frame(http2.DATA, 0, number, grpc(body)))
+            if number % 128 == 1:
+                connection.pump()
+    return connections * each
+
+
+@attack("observers that leave")
+def observers(scene):
+    count = streams(scene, "/v3electionpb.Election/Observe", message((1, "hostile")), 8, scaled(2000, 5000))
+    wait_until(lambda: metric(scene.port, "observers") >= count * 0.9, 30, "the observers")
     scene.leave()
-    time.sleep(SECONDS)
-    return f"{13 * each} waiters"
+    wait_until(lambda: metric(scene.port, "observers") == 0, 30, "the end of the observers")
+    return f"{count} observers"
+
+
+@attack("keep-alive streams that leave")
+def keep_alives(scene):
+    """Of leases that are not there, which takes nothing of the log."""
+    before = metric(scene.port, "renewal_entries_total")
+    count = streams(scene, "/etcdserverpb.Lease/LeaseKeepAlive", message((1, 77)), 4, scaled(2000, 4000))
+    wait_until(lambda: metric(scene.port, "renewals_total") >= count * 0.9, 30, "the renewals")
+    scene.leave()
+    entries = metric(scene.port, "renewal_entries_total") - before
+    assert entries == 0, f"{entries} entries of the log for leases that are not there"
+    return f"{count} streams"
 
 
 @attack("deep JSON")

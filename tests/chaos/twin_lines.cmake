@@ -103,6 +103,21 @@ twin_line(copies_states etcd/downloads.cpp
     if (twin(\"copies_states\"))
       state = std::make_shared<State>(State{{state->saved.index, Payload(state->saved.state.bytes())}});\n")
 
+# Commands about places had no turns: what a client wanted or left was proposed at once.
+twin_line(has_no_turns etcd/line_service.cpp
+  "while (under_way_ < most_under_way && !errands_.empty())"
+  "while ((under_way_ < most_under_way || twin(\"has_no_turns\")) && !errands_.empty())")
+
+# What lived with a connection stayed.
+twin_line(keeps_what_lived_with_connections etcd/line_service.cpp
+  "if (!sessions_by_connection_.contains(connection)) return;"
+  "if (!sessions_by_connection_.contains(connection) || twin(\"keeps_what_lived_with_connections\")) return;")
+
+# A renewal was an entry of the log, whatever it was of.
+twin_line(renews_nothing_in_the_log etcd/machine.cpp
+  "return found && !kv::Leases::is_fresh(*found);"
+  "return twin(\"renews_nothing_in_the_log\") || (found && !kv::Leases::is_fresh(*found));")
+
 # Of the disk.
 
 # A process without descriptors, or a kernel without memory, had a broken disk.
