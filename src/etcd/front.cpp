@@ -19,7 +19,7 @@ Front::Front(rpc::Server& server, Machine& machine, FrontOptions options, live::
       answers_(machine, slices_, [this](auto* header, kv::Revision revision) { head(header, revision); }),
       downloads_(machine, slices_, [this](auto* header, kv::Revision revision) { head(header, revision); }),
       watches_(
-          server, machine, options_.watches,
+          server, machine, slices_, options_.watches,
           [this](etcdserverpb::ResponseHeader* header, kv::Revision revision) { head(header, revision); }) {
   machine_.listen(
       {.changed = [this](const kv::Outcome& outcome) { changed(outcome); },

@@ -24,10 +24,12 @@ struct Heard {
   rpc::ClientStream call = {};
 };
 
+const FrontOptions usual = {.watches = {.bytes = 20 * kv::WatchRequest{}.cost(), .response_bytes = 100}};
+
 // One member alone, with its front and a client.
 class Fronts : public testing::Test {
  protected:
-  explicit Fronts(const FrontOptions& front_options = {.watches = {.response_bytes = 100}}) {
+  explicit Fronts(const FrontOptions& front_options = usual) {
     std::string path = testing::TempDir() + "front-XXXXXX";
     EXPECT_NE(::mkdtemp(path.data()), nullptr);
     folder = path;
@@ -42,7 +44,7 @@ class Fronts : public testing::Test {
     serve({}, front_options);
   }
   void serve(const rpc::ServerLimits& limits,
-             const FrontOptions& front_options = {.watches = {.response_bytes = 100}}) {
+             const FrontOptions& front_options = usual) {
     channel.reset();
     server.reset();
     front.reset();
@@ -190,10 +192,11 @@ class Fronts : public testing::Test {
     std::vector<pb::WatchResponse> told = {};
     rpc::ClientStream call = {};
   };
-  std::shared_ptr<Watching> watch() {
+  std::shared_ptr<Watching> watch() { return watch(*channel); }
+  static std::shared_ptr<Watching> watch(rpc::Channel& to) {
     auto watching = std::make_shared<Watching>();
     watching->call = rpc::open_stream<pb::WatchResponse>(
-        *channel, "/etcdserverpb.Watch/Watch", {},
+        to, "/etcdserverpb.Watch/Watch", {},
         {.message = [watching](const pb::WatchResponse& response) { watching->told.push_back(response); }});
     return watching;
   }
@@ -756,6 +759,73 @@ TEST_F(Fronts, AWatcherFromBeforeACompactionIsToldSo) {
   EXPECT_FALSE(watching->told[0].canceled());
   EXPECT_TRUE(watching->told[1].canceled());
   EXPECT_EQ(watching->told[1].compact_revision(), 5);
+}
+
+// A connection may have as much as is left for others.
+TEST_F(Fronts, WatchersAreRefusedBeforeOneConnectionHasTheRoomOfAll) {
+  const auto watching = watch();
+  for (int i = 0; i < 12; ++i) create(*watching, wish_for("a"));
+  until([&] { return watching->told.size() == 12; });
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_TRUE(watching->told[i].created());
+    EXPECT_EQ(watching->told[i].canceled(), i >= 10) << i;
+  }
+  EXPECT_EQ(watching->told[11].watch_id(), -1);
+  EXPECT_EQ(watching->told[11].cancel_reason(), "etcdserver: too many requests");
+  EXPECT_EQ(machine->watches().size(), 10u);
+  EXPECT_EQ(server->stats().watcher_bytes, machine->watches().bytes());
+  // It is its connection that has too much, whatever the stream.
+  const auto second = watch();
+  create(*second, wish_for("a"));
+  until([&] { return second->told.size() == 1; });
+  EXPECT_TRUE(second->told[0].canceled());
+  // There is room for a newcomer, and for who gave some back.
+  const auto newcomers = open_channel();
+  const auto newcomer = watch(*newcomers);
+  for (int i = 0; i < 6; ++i) create(*newcomer, wish_for("a"));
+  until([&] { return newcomer->told.size() == 6; });
+  EXPECT_FALSE(newcomer->told[4].canceled());
+  EXPECT_TRUE(newcomer->told[5].canceled());
+  pb::WatchRequest cancelling;
+  cancelling.mutable_cancel_request()->set_watch_id(3);
+  for (int i = 4; i < 8; ++i) {
+    watching->call.send(cancelling);
+    cancelling.mutable_cancel_request()->set_watch_id(i);
+  }
+  create(*watching, wish_for("a"));
+  until([&] { return watching->told.size() == 17; });
+  EXPECT_TRUE(watching->told[16].created());
+  EXPECT_FALSE(watching->told[16].canceled());
+  watching->call.cancel();
+  newcomer->call.cancel();
+  until([&] { return machine->watches().size() == 0; });
+  EXPECT_EQ(server->stats().watcher_bytes, 0u);
+  EXPECT_EQ(machine->watches().bytes(), 0u);
+}
+
+TEST_F(Fronts, AWatcherWhoseClientDoesNotReadIsToldEverythingLaterAndOthersNow) {
+  const auto slow = watch();
+  create(*slow, wish_for("a"));
+  const auto others = open_channel();
+  const auto quick = watch(*others);
+  create(*quick, wish_for("a"));
+  until([&] { return slow->told.size() == 1 && quick->told.size() == 1; });
+  slow->call.pause();
+  constexpr std::size_t puts = 40;
+  for (std::size_t i = 0; i < puts; ++i) put("a", std::string(50'000, 'x'));
+  const auto events = [](const Watching& watching) {
+    std::vector<std::int64_t> revisions;
+    for (const auto& response : watching.told)
+      for (const auto& event : response.events()) revisions.push_back(event.kv().mod_revision());
+    return revisions;
+  };
+  until([&] { return events(*quick).size() == puts; });
+  EXPECT_EQ(machine->watches().behind(), 1u);
+  EXPECT_LT(server->stats().answer_bytes, 1'000'000u) << "what is not taken is not kept";
+  slow->call.resume();
+  until([&] { return events(*slow).size() == puts; });
+  EXPECT_EQ(events(*slow), events(*quick));
+  EXPECT_EQ(machine->watches().behind(), 0u);
 }
 
 }  // namespace

@@ -285,6 +285,10 @@ std::string Front::metrics() const {
   page.gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
   page.gauge("watch_streams", "Streams of clients that watch here.", watches_.streams());
   page.gauge("watchers", "Watchers of this member.", machine_.watches().size());
+  page.gauge("watchers_behind", "Watchers of this member that do not know everything yet.",
+             machine_.watches().behind());
+  page.gauge("watcher_bytes", "What the watchers of this member take.", machine_.watches().bytes());
+  page.counter("watchers_refused_total", "Watchers for whom there was no room.", watches_.refused());
   page.gauge("waiting", "Clients of this member that wait for a lock or an election.", waiters_.size());
   page.gauge("sessions", "Locks and candidacies that live with a connection here.", sessions_.size());
   page.gauge("observers", "Clients that observe an election here.", observing_.taken());

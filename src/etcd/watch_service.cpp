@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <limits>
 
 #include "etcd/translate.hpp"
 
@@ -10,6 +11,9 @@ namespace conclave::etcd {
 namespace pb = etcdserverpb;
 
 namespace {
+
+// Of what may be long, so much is done before somebody looks at the time.
+constexpr std::size_t steps = 512;
 
 const rpc::Status come_back = {rpc::Code::unavailable, "etcdserver: leader changed"};
 
@@ -20,9 +24,11 @@ std::size_t size_of(const kv::Event& event) {
 
 }  // namespace
 
-WatchService::WatchService(rpc::Server& server, Machine& machine, const WatchOptions& options, Header header)
+WatchService::WatchService(rpc::Server& server, Machine& machine, rpc::Slices& slices,
+                           const WatchOptions& options, Header header)
     : server_(server),
       machine_(machine),
+      slices_(slices),
       options_(options),
       header_(std::move(header)),
       progress_(machine.loop()),
@@ -59,9 +65,7 @@ void WatchService::grpc_stream(rpc::Call call) {
     // Who asks and does not read is held back.
     call.pause();
     stream->resume = [call]() mutable { call.resume(); };
-    boost::asio::post(machine_.loop(), [this, stream, alive = alive_] {
-      if (*alive) pump(stream);
-    });
+    wait_for_room(stream);
   });
   call.on_half_close([this, call, stream]() mutable {
     end(stream);
@@ -71,8 +75,9 @@ void WatchService::grpc_stream(rpc::Call call) {
 
 WatchService::StreamPtr WatchService::open(rpc::CallerPtr caller) {
   auto stream = std::make_shared<Stream>();
+  stream->id = next_stream_++;
   stream->caller = std::move(caller);
-  streams_.emplace(stream.get(), stream);
+  streams_.emplace(stream->id, stream);
   stream->caller->on_gone([this, weak = std::weak_ptr(stream)] {
     if (const auto still = weak.lock()) end(still);
   });
@@ -80,44 +85,40 @@ WatchService::StreamPtr WatchService::open(rpc::CallerPtr caller) {
 }
 
 void WatchService::end(const StreamPtr& stream) {
-  for (const auto& [watch, watcher] : std::exchange(stream->watchers, {})) {
-    machine_.watches().cancel(watcher.id);
-    owners_.erase(watcher.id);
-  }
-  stream->pieces.clear();
+  if (streams_.erase(stream->id) == 0) return;
+  want_progress_.erase(stream->id);
   stream->resume = {};
-  streams_.erase(stream.get());
+  stream->caller->hold(0);
+  count(*stream, 0);
+  slices_.run(stream->caller->peer().connection,
+              [this, id = stream->id] { return machine_.watches().close(id, steps); });
 }
 
 void WatchService::restored() {
-  owners_.clear();
-  const auto streams = std::exchange(streams_, {});
-  for (const auto& [key, stream] : streams) {
-    stream->watchers.clear();  // the store that knew them is gone
-    stream->pieces.clear();
+  want_progress_.clear();
+  for (const auto& [id, stream] : std::exchange(streams_, {})) {
+    count(*stream, 0);
     stream->resume = {};
     stream->caller->refuse(come_back);
   }
 }
 
 void WatchService::stop(const rpc::Status& why) {
-  for (const auto& [key, stream] : std::map(streams_)) {
-    const rpc::CallerPtr caller = stream->caller;
+  for (const auto& [id, stream] : std::map(streams_)) {
     end(stream);
-    caller->refuse(why);
+    stream->caller->refuse(why);
   }
 }
 
 void WatchService::hear(const StreamPtr& stream, const pb::WatchRequest& request) {
   if (const rpc::Status& trouble = machine_.trouble(); !trouble.ok()) {
-    const rpc::CallerPtr caller = stream->caller;
     end(stream);
-    return caller->refuse(trouble);
+    return stream->caller->refuse(trouble);
   }
   switch (request.request_union_case()) {
     case pb::WatchRequest::kCreateRequest: return create(stream, request.create_request());
     case pb::WatchRequest::kCancelRequest: return cancel(stream, request.cancel_request().watch_id());
-    case pb::WatchRequest::kProgressRequest: stream->wants_progress = true; return changed();
+    case pb::WatchRequest::kProgressRequest: want_progress_.insert(stream->id); return changed();
     case pb::WatchRequest::REQUEST_UNION_NOT_SET: return;
   }
 }
@@ -134,46 +135,67 @@ void WatchService::refuse(const StreamPtr& stream, const std::string& why) {
   stream->caller->tell(response);
 }
 
+// Nobody else may be left without: not by a connection, and not by those that are still being ended.
+bool WatchService::may_have(const Stream& stream, std::size_t bytes) {
+  const std::size_t used = machine_.watches().bytes();
+  const auto its = bytes_.find(stream.caller->peer().connection);
+  const std::size_t has = its == bytes_.end() ? 0 : its->second;
+  if (used + has + bytes <= options_.bytes && stream.caller->hold(stream.bytes + bytes)) return true;
+  ++refused_;
+  return false;
+}
+
+// So much the watchers of a stream take now.
+void WatchService::count(Stream& stream, std::size_t bytes) {
+  std::size_t& its = bytes_[stream.caller->peer().connection];
+  its = its - std::exchange(stream.bytes, bytes) + bytes;
+  if (its == 0) bytes_.erase(stream.caller->peer().connection);
+}
+
+void WatchService::count(Stream& stream) {
+  count(stream, machine_.watches().bytes_of(stream.id));
+  stream.caller->hold(stream.bytes);
+}
+
 void WatchService::create(const StreamPtr& stream, const pb::WatchCreateRequest& request) {
-  if (owners_.size() >= options_.watchers) return refuse(stream, "etcdserver: too many requests");
+  kv::Watches& watches = machine_.watches();
   if (request.start_revision() < 0)
     return refuse(stream, "etcdserver: mvcc: required revision has been compacted");
   std::int64_t watch = request.watch_id();
-  if (watch != 0 && stream->watchers.contains(watch))
+  if (watch != 0 && watches.contains(stream->id, watch))
     return refuse(stream, "mvcc: duplicate watch ID provided on the WatchStream");
-  if (watch == 0) {
-    while (stream->watchers.contains(stream->next_watch)) ++stream->next_watch;
-    watch = stream->next_watch++;
-  }
   const auto filters = [&](pb::WatchCreateRequest::FilterType type) {
     return std::ranges::find(request.filters(), type) != request.filters().end();
   };
-  const auto id = machine_.watches().create({.key = request.key(),
-                                             .range_end = request.range_end(),
-                                             .start_revision = request.start_revision(),
-                                             .no_put = filters(pb::WatchCreateRequest::NOPUT),
-                                             .no_delete = filters(pb::WatchCreateRequest::NODELETE)});
-  if (!id) return refuse(stream, "mvcc: watcher range is empty");
-  stream->watchers[watch] = {.id = *id,
-                             .with_previous = request.prev_kv(),
-                             .in_fragments = request.fragment(),
-                             .wants_progress = request.progress_notify()};
-  owners_[*id] = {stream.get(), watch};
+  kv::WatchRequest wish = {.key = request.key(),
+                           .range_end = request.range_end(),
+                           .start_revision = request.start_revision(),
+                           .no_put = filters(pb::WatchCreateRequest::NOPUT),
+                           .no_delete = filters(pb::WatchCreateRequest::NODELETE),
+                           .manner = {.with_previous = request.prev_kv(),
+                                      .in_fragments = request.fragment(),
+                                      .wants_progress = request.progress_notify()}};
+  if (!may_have(*stream, wish.cost())) return refuse(stream, too_many_requests.message);
+  if (watch == 0) {
+    while (watches.contains(stream->id, stream->next_watch)) ++stream->next_watch;
+    watch = stream->next_watch++;
+  }
+  const bool exists = watches.create(stream->id, watch, std::move(wish));
+  count(*stream);
+  if (!exists) return refuse(stream, "mvcc: watcher range is empty");
   pb::WatchResponse response;
   header_(response.mutable_header(), machine_.store().revision());
   response.set_watch_id(watch);
   response.set_created(true);
   stream->caller->tell(response);
-  changed();
+  run(history_);
 }
 
 void WatchService::cancel(const StreamPtr& stream, std::int64_t watch) {
-  const auto found = stream->watchers.find(watch);
-  if (found == stream->watchers.end()) return;
-  machine_.watches().cancel(found->second.id);
-  owners_.erase(found->second.id);
-  stream->watchers.erase(found);
-  std::erase_if(stream->pieces, [&](const Piece& piece) { return piece.watch == watch; });
+  kv::Watches& watches = machine_.watches();
+  if (!watches.contains(stream->id, watch)) return;
+  watches.cancel(stream->id, watch);
+  count(*stream);
   pb::WatchResponse response;
   header_(response.mutable_header(), machine_.store().revision());
   response.set_watch_id(watch);
@@ -183,145 +205,134 @@ void WatchService::cancel(const StreamPtr& stream, std::int64_t watch) {
 
 // ---- telling
 
-void WatchService::changed() {
-  if (std::exchange(pump_is_due_, true)) return;
-  boost::asio::post(machine_.loop(), [this, alive = alive_] {
+void WatchService::changed() { run(news_); }
+
+// Not at once: what comes in the same turn of the loop is told together.
+void WatchService::run(Work& work) {
+  if (std::exchange(work.is_due, true)) return;
+  boost::asio::post(machine_.loop(), [this, &work, alive = alive_] {
     if (!*alive) return;
-    pump_is_due_ = false;
-    pump();
+    // What becomes known while it works comes with a new turn.
+    slices_.run(work.turns, [this, &work] {
+      work.is_due = false;
+      return do_some(work) && !std::exchange(work.is_due, true);
+    });
   });
 }
 
-void WatchService::pump() {
-  const std::set<kv::WatchId> ready = machine_.watches().ready();
-  for (const kv::WatchId id : ready) {
-    const auto owner = owners_.find(id);
-    if (owner == owners_.end()) continue;
-    const auto [key, watch] = owner->second;
-    const StreamPtr stream = streams_.at(key);
-    if (stream->waits_for_room) continue;
-    collect(stream, id, watch);
-    pump(stream);
-    // Who has far to go goes on when the others had their turn.
-    if (!stream->waits_for_room && machine_.watches().ready().contains(id)) changed();
-  }
-  for (const auto& [key, stream] : std::map(streams_))
-    if (stream->wants_progress) tell_progress(stream);
+bool WatchService::do_some(Work& work) {
+  const auto hear = [this](const kv::Delivery& delivery) { return tell(delivery); };
+  const bool more = (machine_.watches().*work.step)(steps, hear);
+  for (const kv::StreamId id : std::exchange(overtaken_, {}))
+    if (const auto found = streams_.find(id); found != streams_.end()) count(*found->second);
+  if (!more) tell_progress();
+  return more;
 }
 
-void WatchService::collect(const StreamPtr& stream, kv::WatchId id, std::int64_t watch) {
-  kv::Delivery delivery = machine_.watches().take(id);
-  if (delivery.compacted) {
-    owners_.erase(id);
-    stream->pieces.push_back({.watch = watch, .compacted = delivery.compacted});
-    return;
+// False if the stream has no room.
+bool WatchService::tell(const kv::Delivery& delivery) {
+  const auto found = streams_.find(delivery.stream);
+  if (found == streams_.end()) return true;
+  const StreamPtr stream = found->second;
+  if (stream->waits_for_room || stream->caller->congested()) {
+    wait_for_room(stream);
+    return false;
   }
-  // Cut between revisions, so that no response is longer than it must be.
-  Piece piece = {.watch = watch};
-  std::size_t bytes = 0;
-  for (kv::Event& event : delivery.events) {
-    const kv::Revision last = piece.events.empty() ? 0 : piece.events.back().now->mod;
-    if (bytes >= options_.response_bytes && event.now->mod != last) {
-      piece.revision = last;
-      stream->pieces.push_back(std::exchange(piece, {.watch = watch}));
-      bytes = 0;
-    }
-    bytes += size_of(event);
-    piece.events.push_back(std::move(event));
+  if (!delivery.compacted) {
+    tell_events(*stream, delivery);
+    return true;
   }
-  if (piece.events.empty()) return;
-  piece.revision = std::max(delivery.revision, piece.events.back().now->mod);
-  stream->pieces.push_back(std::move(piece));
+  overtaken_.insert(stream->id);
+  tell_end(stream, delivery);
+  return true;
 }
 
-void WatchService::pump(const StreamPtr& stream) {
-  while (!stream->caller->over()) {
-    if (stream->caller->congested()) {
-      if (std::exchange(stream->waits_for_room, true)) return;
-      return stream->caller->on_room([this, weak = std::weak_ptr(stream)] {
-        const auto still = weak.lock();
-        if (!still) return;
-        still->waits_for_room = false;
-        pump(still);
-        changed();
-      });
-    }
-    if (stream->pieces.empty()) break;
-    Piece piece = std::move(stream->pieces.front());
-    stream->pieces.pop_front();
-    send(stream, std::move(piece));
-  }
-  if (stream->resume) std::exchange(stream->resume, {})();
+void WatchService::wait_for_room(const StreamPtr& stream) {
+  if (std::exchange(stream->waits_for_room, true)) return;
+  stream->caller->on_room([this, weak = std::weak_ptr(stream)] {
+    const auto still = weak.lock();
+    if (!still) return;
+    still->waits_for_room = false;
+    machine_.watches().room(still->id);
+    if (still->resume) std::exchange(still->resume, {})();
+    run(history_);
+  });
 }
 
-void WatchService::send(const StreamPtr& stream, Piece piece) {
-  const auto found = stream->watchers.find(piece.watch);
-  if (found == stream->watchers.end()) return;
-  if (!piece.compacted) {
-    found->second.was_told = true;
-    return send_events(stream, piece, found->second);
-  }
-  stream->watchers.erase(found);
+void WatchService::tell_end(const StreamPtr& stream, const kv::Delivery& delivery) {
   pb::WatchResponse response;
   header_(response.mutable_header(), 0);
-  response.set_watch_id(piece.watch);
+  response.set_watch_id(delivery.watch);
   response.set_canceled(true);
-  response.set_compact_revision(*piece.compacted);
+  response.set_compact_revision(*delivery.compacted);
   stream->caller->tell(response);
   if (!stream->one_watch || stream->caller->over()) return;
-  const rpc::CallerPtr caller = stream->caller;
   end(stream);
-  caller->refuse({});
+  stream->caller->refuse({});
 }
 
-void WatchService::send_events(const StreamPtr& stream, const Piece& piece, const Watcher& watcher) {
+// Cut between revisions, so that no response is longer than it must be; and within them for who wants that.
+void WatchService::tell_events(const Stream& stream, const kv::Delivery& delivery) {
   pb::WatchResponse response;
   std::size_t bytes = 0;
-  const bool in_fragments = watcher.in_fragments;
-  const auto tell = [&](bool is_fragment) {
-    header_(response.mutable_header(), piece.revision);
-    response.set_watch_id(piece.watch);
+  kv::Revision last = 0;
+  const auto send = [&](bool is_fragment) {
+    header_(response.mutable_header(), last);
+    response.set_watch_id(delivery.watch);
     response.set_fragment(is_fragment);
-    stream->caller->tell(response);
+    stream.caller->tell(response);
     response.Clear();
     bytes = 0;
   };
-  for (const kv::Event& event : piece.events) {
-    if (in_fragments && bytes > 0 && bytes + size_of(event) > options_.response_bytes) tell(true);
+  for (const kv::Event& event : delivery.events) {
+    const bool same = event.now->mod == last;
+    if (bytes >= options_.response_bytes && !same) send(false);
+    if (delivery.manner.in_fragments && bytes > 0 && bytes + size_of(event) > options_.response_bytes)
+      send(same);
+    last = event.now->mod;
     bytes += size_of(event);
-    fill(*response.add_events(), event, watcher.with_previous);
+    fill(*response.add_events(), event, delivery.manner.with_previous);
   }
-  tell(false);
+  send(false);
 }
 
 // ---- progress
 
-// One answer for the stream, when everybody on it knows everything.
-void WatchService::tell_progress(const StreamPtr& stream) {
-  const auto is_idle = [&](const auto& entry) { return machine_.watches().is_idle(entry.second.id); };
-  if (!stream->pieces.empty() || !std::ranges::all_of(stream->watchers, is_idle)) return;
-  stream->wants_progress = false;
-  pb::WatchResponse response;
-  header_(response.mutable_header(), machine_.store().revision());
-  response.set_watch_id(-1);
-  stream->caller->tell(response);
+// One answer for a stream, when everybody on it knows everything.
+void WatchService::tell_progress() {
+  for (const kv::StreamId id : std::set(want_progress_)) {
+    const auto found = streams_.find(id);
+    if (found == streams_.end() || !machine_.watches().is_idle(id)) continue;
+    want_progress_.erase(id);
+    pb::WatchResponse response;
+    header_(response.mutable_header(), machine_.store().revision());
+    response.set_watch_id(-1);
+    found->second->caller->tell(response);
+  }
 }
 
 void WatchService::notify_progress() {
-  for (const auto& [key, stream] : std::map(streams_)) {
-    if (!stream->pieces.empty() || stream->caller->congested()) continue;
-    for (auto& [watch, watcher] : stream->watchers) {
-      const bool knew = std::exchange(watcher.was_told, false);
-      if (!watcher.wants_progress || knew || !machine_.watches().is_idle(watcher.id)) continue;
-      pb::WatchResponse response;
-      header_(response.mutable_header(), machine_.store().revision());
-      response.set_watch_id(watch);
-      stream->caller->tell(response);
-    }
-  }
+  for (const auto& [id, stream] : std::map(streams_))
+    if (!stream->waits_for_room) notify_progress(stream);
   progress_.expires_after(options_.progress);
   progress_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
     if (!error && *alive) notify_progress();
+  });
+}
+
+void WatchService::notify_progress(const StreamPtr& stream) {
+  const auto show = [this, stream](kv::WatchName watch) {
+    pb::WatchResponse response;
+    header_(response.mutable_header(), machine_.store().revision());
+    response.set_watch_id(watch);
+    stream->caller->tell(response);
+  };
+  constexpr kv::WatchName first = std::numeric_limits<kv::WatchName>::min();
+  slices_.run(stream->caller->peer().connection, [this, stream, show, at = first]() mutable {
+    if (!streams_.contains(stream->id) || stream->caller->congested()) return false;
+    const auto next = machine_.watches().look_for_quiet(stream->id, at, steps, show);
+    at = next.value_or(at);
+    return next.has_value();
   });
 }
 
@@ -329,11 +340,10 @@ void WatchService::notify_progress() {
 void WatchService::look_for_leader() {
   leaderless_ = machine_.server().leader() ? 0 : leaderless_ + 1;
   if (leaderless_ >= 3) {
-    for (const auto& [key, stream] : std::map(streams_)) {
+    for (const auto& [id, stream] : std::map(streams_)) {
       if (!stream->needs_leader) continue;
-      const rpc::CallerPtr caller = stream->caller;
       end(stream);
-      caller->refuse(no_leader);
+      stream->caller->refuse(no_leader);
     }
   }
   leader_.expires_after(2 * machine_.options().server.patience);

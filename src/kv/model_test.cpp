@@ -744,13 +744,62 @@ RC_GTEST_PROP(Replicas, AreEqualByteForByteWhateverElseTheyDo, ()) {
   RC_ASSERT(late->recomputed_digest() == one.store.digest());
 }
 
+// A watcher, what it was told, and what it should have been told.
 struct ModelWatcher {
   WatchRequest request = {};
-  WatchId id = 0;
   Revision next = 0;
-  Revision told = 0;  // up to here
+  Revision told = 0;   // the last revision of which it heard
+  Revision known = 0;  // it was idle then
   std::vector<std::string> heard = {};
-  bool gone = false;
+  bool is_gone = false;
+  std::vector<std::string> expected(const Model& model) const {
+    std::vector<std::string> all;
+    const std::string_view first = request.key.empty() ? std::string_view("\0", 1) : request.key;
+    for (const ModelEvent& event : model.events) {
+      const bool wanted = event.now ? !request.no_put : !request.no_delete;
+      if (event.revision >= next && wanted && in_range(event.key, first, request.range_end))
+        all.push_back(std::to_string(event.revision) + event.key);
+    }
+    return all;
+  }
+};
+
+// Watchers on a few streams, each of which takes only so many deliveries before it is full.
+class Audience {
+ public:
+  explicit Audience(const Model& model) : model_(model) {}
+  std::map<std::pair<StreamId, WatchName>, ModelWatcher> watchers = {};
+  std::map<StreamId, std::size_t> room = {};
+
+  Watches::Hear hear() {
+    return [this](const Delivery& delivery) { return hear(delivery); };
+  }
+
+ private:
+  bool hear(const Delivery& delivery) {
+    if (room[delivery.stream] == 0) return false;
+    --room[delivery.stream];
+    const auto found = watchers.find({delivery.stream, delivery.watch});
+    RC_ASSERT(found != watchers.end());
+    ModelWatcher& watcher = found->second;
+    RC_ASSERT(!watcher.is_gone);
+    if (delivery.compacted) {
+      RC_ASSERT(*delivery.compacted == model_.compacted);
+      RC_ASSERT(std::max(watcher.known, watcher.told) + 1 < model_.compacted);
+      watcher.is_gone = true;
+      return true;
+    }
+    RC_ASSERT(!delivery.events.empty());
+    RC_ASSERT(delivery.events.front().now->mod > watcher.told);  // no revision in halves
+    for (const Event& event : delivery.events) {
+      RC_ASSERT(event.now->mod >= watcher.told);
+      watcher.told = event.now->mod;
+      watcher.heard.push_back(std::to_string(event.now->mod) + std::string(event.now.key()));
+    }
+    return true;
+  }
+
+  const Model& model_;
 };
 
 RC_GTEST_PROP(Watchers, HearEverythingOnceAndInOrderHoweverSlowTheyAre, ()) {
@@ -758,64 +807,122 @@ RC_GTEST_PROP(Watchers, HearEverythingOnceAndInOrderHoweverSlowTheyAre, ()) {
   Replica replica;
   Model model;
   CommandMaker maker;
-  Watches watches(replica.store, {.queued_events = 3, .queued_bytes = 100000, .read_at_once = 2});
-  std::vector<ModelWatcher> all;
-  const auto take = [&](ModelWatcher& watcher) {
-    const Delivery delivery = watches.take(watcher.id);
-    if (delivery.compacted) {
-      watcher.gone = true;
-      RC_ASSERT(*delivery.compacted == model.compacted);
-      RC_ASSERT(watcher.told + 1 < model.compacted || watcher.next < model.compacted);
-      return;
+  Watches watches(replica.store,
+                  {.noted_events = 6, .noted_bytes = 100000, .gathered_bytes = 500, .near = 4});
+  Audience audience(model);
+  const auto look_at_idle = [&] {
+    std::map<StreamId, std::size_t> all;
+    std::map<StreamId, std::size_t> idle;
+    for (auto& [id, watcher] : audience.watchers) {
+      RC_ASSERT(watches.contains(id.first, id.second) != watcher.is_gone);
+      if (watcher.is_gone) continue;
+      ++all[id.first];
+      if (!watches.is_idle(id.first, id.second)) continue;
+      ++idle[id.first];
+      watcher.known = model.revision();
+      RC_ASSERT(watcher.heard == watcher.expected(model));
     }
-    for (const Event& event : delivery.events) {
-      RC_ASSERT(event.now->mod > watcher.told);  // nothing twice, no revision in halves
-      RC_ASSERT(event.now->mod <= delivery.revision);
-      watcher.heard.push_back(std::to_string(event.now->mod) + std::string(event.now.key()));
-    }
-    watcher.told = std::max(watcher.told, delivery.revision);
+    for (const auto& [stream, count] : all)
+      if (watches.is_idle(stream)) RC_ASSERT(idle[stream] == count);
   };
   for (const Step& step : run) {
     Choices choices(step);
-    const std::size_t what = choices.below(8);
-    if (what == 0 && all.size() < 20) {
+    const std::size_t what = choices.below(16);
+    const StreamId stream = choices.below(3);
+    const auto watch = static_cast<WatchName>(choices.below(6));
+    if (what < 2) {
+      if (watches.contains(stream, watch)) continue;
       ModelWatcher watcher;
       watcher.request.key = maker.key(choices);
       watcher.request.range_end = maker.end(choices);
-      watcher.request.start_revision = choices.coin() ? 0 : 1 + static_cast<Revision>(choices.below(12));
+      watcher.request.start_revision = choices.coin() ? 0 : 1 + static_cast<Revision>(choices.below(16));
       watcher.request.no_put = choices.rarely();
       watcher.request.no_delete = choices.rarely();
-      const auto id = watches.create(watcher.request);
-      if (!id) continue;
-      watcher.id = *id;
-      watcher.next =
-          watcher.request.start_revision > 0 ? watcher.request.start_revision : model.revision() + 1;
-      watcher.told = watcher.next - 1;
-      all.push_back(watcher);
-    } else if (what == 1 && !all.empty()) {
-      ModelWatcher& watcher = all[choices.below(all.size())];
-      if (!watcher.gone) take(watcher);
+      if (!watches.create(stream, watch, watcher.request)) continue;
+      const Revision start = watcher.request.start_revision;
+      watcher.next = start > 0 ? start : model.revision() + 1;
+      watcher.told = watcher.known = watcher.next - 1;
+      audience.watchers[{stream, watch}] = watcher;
+    } else if (what == 2) {
+      watches.cancel(stream, watch);
+      audience.watchers.erase({stream, watch});
+    } else if (what == 3 && choices.rarely()) {
+      std::erase_if(audience.watchers, [&](const auto& one) { return one.first.first == stream; });
+      audience.room[stream] = 0;
+      while (watches.close(stream, 1)) watches.tell_news(2, audience.hear());
+    } else if (what == 4 || what == 5) {
+      audience.room[stream] += choices.below(5);
+      if (audience.room[stream] > 0) watches.room(stream);
+    } else if (what == 6 || what == 7) {
+      watches.tell_news(1 + choices.below(6), audience.hear());
+    } else if (what == 8 || what == 9) {
+      watches.tell_history(1 + choices.below(9), audience.hear());
     } else {
-      const Command command = maker.make(choices, replica.store, 1);
+      const bool compacts = choices.below(4) == 3;
+      const Command command = compacts ? Compact{model.revision() - static_cast<Revision>(choices.below(4))}
+                                       : maker.make(choices, replica.store, 1);
       replica.apply(command);
       model.apply(command, replica.context);
       watches.see(replica.outcome);
     }
+    look_at_idle();
   }
-  for (ModelWatcher& watcher : all) {
-    while (!watcher.gone && watches.ready().contains(watcher.id)) take(watcher);
-    if (watcher.gone) continue;
-    std::vector<std::string> expected;
-    for (const ModelEvent& event : model.events) {
-      const std::string_view first =
-          watcher.request.key.empty() ? std::string_view("\0", 1) : watcher.request.key;
-      const bool wanted = event.now ? !watcher.request.no_put : !watcher.request.no_delete;
-      if (event.revision >= watcher.next && wanted && in_range(event.key, first, watcher.request.range_end))
-        expected.push_back(std::to_string(event.revision) + event.key);
-    }
-    RC_ASSERT(watcher.heard == expected);
-    RC_ASSERT(watches.is_idle(watcher.id));
+  for (StreamId stream = 0; stream < 3; ++stream) {
+    audience.room[stream] = 1'000'000;
+    watches.room(stream);
   }
+  int turns = 0;
+  for (bool more = true; more; ++turns) {
+    RC_ASSERT(turns < 100'000);
+    more = watches.tell_news(5, audience.hear());
+    more = watches.tell_history(5, audience.hear()) || more;
+  }
+  look_at_idle();
+  std::size_t present = 0;
+  for (auto& [id, watcher] : audience.watchers) {
+    if (watcher.is_gone) continue;
+    ++present;
+    RC_ASSERT(watches.is_idle(id.first, id.second));
+    RC_ASSERT(watcher.heard == watcher.expected(model));
+  }
+  RC_ASSERT(watches.size() == present);
+  RC_ASSERT(watches.behind() == 0u);
+  for (StreamId stream = 0; stream < 3; ++stream) watches.close(stream, 100);
+  RC_ASSERT(watches.bytes() == 0u);
+}
+
+// By what is looked at, not by time.
+RC_GTEST_PROP(Watchers, CostNothingWhileTheyAreStuckAndShareOneScanWhenTheyAreOld, ()) {
+  const auto many = *rc::gen::inRange(40, 200);
+  const auto puts = *rc::gen::inRange(20, 100);
+  const auto near = *rc::gen::element<Revision>(4, 1000);
+  Replica replica;
+  Watches watches(replica.store, {.near = near});
+  const auto put = [&] {
+    replica.apply(Put{.key = "a", .value = "1"});
+    watches.see(replica.outcome);
+  };
+  const auto tell = [&](bool has_room) {
+    const Watches::Hear hear = [&](const Delivery&) { return has_room; };
+    const WatchWork before = watches.work();
+    for (int turns = 0; watches.tell_news(10, hear) || watches.tell_history(10, hear); ++turns)
+      RC_ASSERT(turns < 100'000);
+    const WatchWork& after = watches.work();
+    return std::pair(after.changes - before.changes, after.watchers - before.watchers);
+  };
+  for (int i = 0; i < many; ++i) watches.create(1, i, {.key = "a"});
+  watches.create(2, 0, {.key = "b"});
+  put();
+  tell(false);
+  for (int i = 0; i < puts; ++i) put();
+  const auto [changes, looked_at] = tell(false);
+  RC_ASSERT(changes <= static_cast<std::size_t>(puts));
+  RC_ASSERT(looked_at <= static_cast<std::size_t>(puts));
+  RC_ASSERT(watches.behind() == static_cast<std::size_t>(many));
+  for (int i = 0; i < many; ++i) watches.create(3, i, {.key = "nothing", .start_revision = 1});
+  const auto [scanned, moved] = tell(true);
+  RC_ASSERT(scanned <= static_cast<std::size_t>(puts + 1));
+  RC_ASSERT(watches.behind() == static_cast<std::size_t>(many));
 }
 
 // Locks as their users see them: whoever was told holds it until the key goes.

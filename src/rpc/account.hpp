@@ -16,8 +16,9 @@ enum class Use : std::uint8_t {
   frames,    // that the HTTP/2 library keeps for itself
   calls,     // open streams
   reads,     // what an answer is being made of
+  watchers,  // what is kept for who watches
 };
-inline constexpr std::size_t uses = 5;
+inline constexpr std::size_t uses = 6;
 
 class Account {
  public:

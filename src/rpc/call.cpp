@@ -51,6 +51,7 @@ void Call::on_writable(std::move_only_function<void()> then) {
 void Call::reserve(std::size_t bytes) {
   if (!over()) call_->session()->reserve(*call_, bytes);
 }
+bool Call::hold(std::size_t bytes) { return over() || call_->session()->hold(*call_, bytes); }
 bool Call::begin_message(std::size_t bytes) { return call_->begin_message(bytes); }
 bool Call::add_to_message(std::string_view piece) { return call_->add_to_message(piece); }
 std::size_t Call::room() const { return call_->room(); }

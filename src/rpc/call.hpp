@@ -68,6 +68,8 @@ class Call {
   std::size_t largest_answer() const;  // … and what it may have at most, ever
   // What an answer is being made of takes so much memory now.
   void reserve(std::size_t bytes);
+  // So much is kept as long as the call, for who watches. False if there is no room for more than before.
+  bool hold(std::size_t bytes);
   // A message in pieces: its size, which stays reserved until it is there, and then all of it, bit by bit.
   bool begin_message(std::size_t bytes);
   bool add_to_message(std::string_view piece);

@@ -26,6 +26,7 @@ class GrpcCaller final : public Caller {
   }
   void reserve(std::size_t bytes) override { call_.reserve(bytes); }
   bool takes_json() const override { return false; }
+  bool hold(std::size_t bytes) override { return call_.hold(bytes); }
   void begin_answer(std::size_t bytes) override { call_.begin_message(bytes); }
   void add_to_answer(std::string_view piece) override { call_.add_to_message(piece); }
   void end_answer() override { call_.finish({}); }
@@ -72,6 +73,7 @@ class JsonCaller final : public Caller {
     reply_.when_room(bytes, std::move(then));
   }
   void reserve(std::size_t) override {}
+  bool hold(std::size_t bytes) override { return reply_.hold(bytes); }
   bool takes_json() const override { return true; }
   void begin_answer(std::size_t bytes) override {
     reply_.begin(200, {{"content-type", "application/json"}}, bytes);

@@ -32,6 +32,8 @@ class Caller {
 
   // What an answer is being made of takes so much memory now; 0: it is given back.
   virtual void reserve(std::size_t bytes) = 0;
+  // So much is kept as long as the call, for who watches. False if there is no room for more than before.
+  virtual bool hold(std::size_t bytes) = 0;
   // An answer in pieces, so that nobody must have the whole of it: its size, then all of it, then the end. It
   // is the message as protobuf or as JSON.
   virtual bool takes_json() const = 0;

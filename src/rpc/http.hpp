@@ -37,6 +37,7 @@ class HttpSink {
   virtual std::size_t room() const = 0;
   virtual std::size_t largest_answer() const = 0;
   virtual void when_room(std::size_t bytes, std::move_only_function<void()> then) = 0;
+  virtual bool hold(std::size_t) { return true; }  // for who watches; nobody counts it
 };
 
 // The answer to one request: a handle, to be used at once or later, on the loop.
@@ -72,6 +73,7 @@ class HttpReply {
   void when_room(std::size_t bytes, std::move_only_function<void()> then) const {
     sink_->when_room(bytes, std::move(then));
   }
+  bool hold(std::size_t bytes) const { return sink_->hold(bytes); }
 
  private:
   std::shared_ptr<HttpSink> sink_;

@@ -52,6 +52,7 @@ class Http1Sink final : public HttpSink {
     closed_ = nullptr;
     if (chunks_ && !head_only_) connection.owner_.http_write("0\r\n\r\n");
     if (!keep_alive_) connection.last_request_ = true;
+    connection.owner_.http_hold(0);
     connection.answered();
   }
 
@@ -61,6 +62,7 @@ class Http1Sink final : public HttpSink {
            connection_->owner_.http_pending() >= connection_->limits_.stream_output_bytes;
   }
   void on_writable(std::move_only_function<void()> then) override { writable_ = std::move(then); }
+  bool hold(std::size_t bytes) override { return over() || connection_->owner_.http_hold(bytes); }
   std::size_t room() const override { return over() ? 0 : connection_->owner_.http_room(); }
   std::size_t largest_answer() const override { return over() ? 0 : connection_->limits_.answer_bytes; }
   // A connection makes one answer at a time: what it has no room for now, it has none for at all.

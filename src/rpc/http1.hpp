@@ -20,9 +20,10 @@ class Http1 {
    public:
     virtual void http_request(const HttpRequest& request, HttpReply reply) = 0;
     virtual void http_write(std::string_view bytes) = 0;
-    virtual std::size_t http_pending() const = 0;  // written, but not gone
-    virtual std::size_t http_room() const = 0;     // for answers
-    virtual void http_wait_for_room() = 0;         // until `drained`
+    virtual std::size_t http_pending() const = 0;         // written, but not gone
+    virtual std::size_t http_room() const = 0;            // for answers
+    virtual void http_wait_for_room() = 0;                // until `drained`
+    virtual bool http_hold(std::size_t) { return true; }  // kept until the answer ends, if there is room
     // A request began to arrive, or the last one is answered and none began.
     virtual void http_expects(bool request_under_way) = 0;
     virtual void http_close() = 0;  // after what was written

@@ -27,6 +27,7 @@ class Http2Sink final : public HttpSink {
     call_->writable = std::move(then);
     call_->session()->wait_for_room(*call_, bytes);
   }
+  bool hold(std::size_t bytes) override { return call_->over() || call_->session()->hold(*call_, bytes); }
   void on_closed(std::move_only_function<void()> then) override {
     if (call_->over()) return;
     call_->cancelled = [then = std::move(then)](const Status&) mutable { then(); };

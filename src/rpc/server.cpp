@@ -233,6 +233,7 @@ ServerStats Server::stats() const {
   stats.answer_bytes = core_->memory.used(Use::answers);
   stats.frame_bytes = core_->memory.used(Use::frames);
   stats.read_bytes = core_->memory.used(Use::reads);
+  stats.watcher_bytes = core_->memory.used(Use::watchers);
   stats.stream_bytes = core_->memory.used(Use::calls);
   stats.memory_limit = core_->memory.limit();
   return stats;

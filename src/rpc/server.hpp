@@ -53,6 +53,7 @@ struct ServerStats {
   std::uint64_t frame_bytes = 0;
   std::uint64_t stream_bytes = 0;
   std::uint64_t read_bytes = 0;
+  std::uint64_t watcher_bytes = 0;
   std::uint64_t memory_limit = 0;
 };
 

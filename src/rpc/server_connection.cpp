@@ -97,6 +97,7 @@ void ServerConnection::close(bool politely) {
   if (http1_) http1_->lost();
   account_.set(Use::answers, 0);
   account_.set(Use::requests, 0);
+  account_.set(Use::watchers, 0);
   core_.forget(peer_->connection);
 }
 
@@ -166,6 +167,13 @@ std::size_t ServerConnection::http_room() const {
 }
 
 void ServerConnection::http_wait_for_room() { core_.wheel.arm(room_timer_, look_for_memory); }
+
+bool ServerConnection::http_hold(std::size_t bytes) {
+  const std::size_t before = account_.used(Use::watchers);
+  if (bytes > before && account_.room() < bytes - before) return false;
+  if (!closed_) account_.set(Use::watchers, bytes);
+  return true;
+}
 
 void ServerConnection::room_again() {
   const auto self = shared_from_this();

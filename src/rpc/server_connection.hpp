@@ -47,6 +47,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   std::size_t http_pending() const override { return wire_->pending(); }
   std::size_t http_room() const override;
   void http_wait_for_room() override;
+  bool http_hold(std::size_t bytes) override;
   void http_expects(bool request_under_way) override;
   void http_close() override { close(true); }
 

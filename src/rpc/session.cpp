@@ -431,6 +431,17 @@ void Session::reserve(Stream& stream, std::size_t bytes) {
   stream.reserved_ = bytes;
 }
 
+bool Session::hold(Stream& stream, std::size_t bytes) {
+  if (bytes > stream.held_) {
+    if (account_.room() < bytes - stream.held_) return false;
+    account_.take(Use::watchers, bytes - stream.held_);
+  } else {
+    account_.give(Use::watchers, stream.held_ - bytes);
+  }
+  stream.held_ = bytes;
+  return true;
+}
+
 bool Session::takes_answer(Stream& stream) const {
   const std::size_t more =
       std::max(stream.reserved_, stream.reserved_then_) - std::min(stream.reserved_, stream.reserved_then_);
@@ -466,6 +477,7 @@ void Session::release(Stream& stream, std::uint32_t error) {
   small_output_is(small_output_ - std::min(stream.outbox_.pending(), limits_.stream_output_bytes));
   note_half_received(stream, 0);
   reserve(stream, 0);
+  hold(stream, 0);
   // What this stream had not given back is no longer counted against the others.
   if (stream.unconsumed_ > 0) nghttp2_session_consume_connection(session_, stream.unconsumed_);
   unconsumed_ -= stream.unconsumed_;

@@ -60,6 +60,7 @@ class Stream : public boost::intrusive::list_base_hook<> {
   std::size_t reserved_ = 0;      // for an answer that is being made
   std::size_t reserved_then_ = 0;
   Bucket::Time reserved_since_ = {};
+  std::size_t held_ = 0;   // as long as the call
   bool deferred_ = false;  // nghttp2 waits until we resume
   bool last_ = false;      // after the outbox comes the end
   bool remote_ended_ = false;
@@ -150,6 +151,8 @@ class Session {
   void note_half_received(Stream& stream, std::size_t bytes);
   // Of an answer that is being made, so much is not in the outbox yet.
   void reserve(Stream& stream, std::size_t bytes);
+  // So much is kept for who watches by the stream. False if there is no room for more.
+  bool hold(Stream& stream, std::size_t bytes);
   // Streams whose message is overdue, and those whose answer is not taken, are told.
   void look_for_slow(Time now);
   // What the library keeps is counted, and what waits for the socket.

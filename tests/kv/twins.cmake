@@ -25,9 +25,27 @@ kv_twin(lets_the_youngest_in keys
 kv_twin(forgets_who_is_next lines
   "moved.insert(line->first);"
   "")
-kv_twin(slow_watchers_skip watches
-  "watcher.next = watcher.queue.front().now->mod;"
-  "watcher.next = watcher.queue.back().now->mod;")
+kv_twin(watchers_lose_what_they_get_stuck_at watches
+  "watcher.next = cursor.at;\n    return stall(watcher);"
+  "watcher.next = cursor.at + 1;\n    return stall(watcher);")
+kv_twin(watchers_lose_what_is_not_taken watches
+  "watcher->next = what.from;"
+  "")
+kv_twin(watchers_are_told_twice_when_they_catch_up watches
+  "if (cursor.at < watcher.next) return;"
+  "")
+kv_twin(watchers_catch_up_in_the_midst_of_a_revision watches
+  "return next > news_.at || (next == news_.at && !news_.is_amid());"
+  "return next >= news_.at;")
+kv_twin(watchers_miss_that_a_compaction_was_faster watches
+  "if (next < *cursor.overtaken && !at->stream->is_full) {"
+  "if (next + 1 < *cursor.overtaken && !at->stream->is_full) {")
+kv_twin(stuck_watchers_are_looked_at_with_every_put watches
+  "leave(watcher);\n    watcher.next = cursor.at;\n    return stall(watcher);"
+  "watcher.next = cursor.at;\n    return;")
+kv_twin(every_old_watcher_has_a_scan_of_its_own watches
+  "watcher.next = std::max(watcher.next, cursor.at);\n      settle(watcher);"
+  "watcher.next = std::max(watcher.next, cursor.at);\n      settle(watcher);\n      if (cursor.tree().root()) cursor.stop_at(cursor.tree().first()->next);")
 kv_twin(limits_one_too_early read
   "result.more = found.size() > limit;"
   "result.more = found.size() >= limit;")
