@@ -526,6 +526,11 @@ RC_GTEST_PROP(StoreAndModel, GiveTheSameAnswers, ()) {
     RC_ASSERT(ours->deadline == lease.deadline.value_or(0));
   }
   RC_ASSERT(replica.store.leases().all().size() == model.leases.size());
+  // Whatever clients can make grow counts.
+  std::uint64_t least = replica.store.history().bytes() + model.leases.size() * sizeof(Lease);
+  for (const auto& [id, lease] : replica.store.leases().all()) least += lease.keys.size() * sizeof(Key*);
+  RC_ASSERT(replica.store.bytes() >= least);
+  RC_ASSERT(!model.leases.empty() || replica.store.leases().bytes() == 0u);
 }
 
 // Reads of the past are left out: they are reckoned by records, of which the model knows nothing.

@@ -77,8 +77,8 @@ class Store {
   const Leases& leases() const { return leases_; }
   const History& history() const { return history_; }
   const std::set<std::pair<std::uint64_t, AlarmKind>>& alarms() const { return alarms_; }
-  // What all that clients can make grow here takes of memory, about: what a quota is about. Equal on replicas
-  // that have applied the same.
+  // What all that clients can make grow here takes of memory, about: what a quota is about. No part of the
+  // state: what readers hold counts as well.
   std::uint64_t bytes() const;
 
   // Equal on replicas that have applied the same; kept up to date with every command, so asking costs

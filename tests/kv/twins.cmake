@@ -73,3 +73,9 @@ kv_twin(answers_with_any_number_of_bytes read
 kv_twin(forgets_what_it_puts_itself read
   "if (KeyRange{range->key, range->range_end}.contains(one->key))"
   "if (false)")
+kv_twin(leases_take_no_space store
+  "return history_.bytes() + history_.keys().size() * sizeof(Key) + leases_.bytes();"
+  "return history_.bytes();")
+kv_twin(counts_keys_of_leases_that_are_gone leases
+  "attached_ -= found->second.keys.erase(&key);"
+  "found->second.keys.erase(&key);")
