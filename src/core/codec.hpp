@@ -143,7 +143,7 @@ class Decoder {
     bool present = false;
     number(present);
     value.reset();
-    if (present && !failed()) walk(*this, value.emplace(typename T::value_type{}));
+    if (present && !failed()) walk(*this, made(value));
   }
   template <class T>
   void variant(T& value) {
@@ -188,6 +188,15 @@ class Decoder {
   }
 
  private:
+  // A value that is moved in: clang finds that some structs within protocols cannot be made in place.
+  template <class T>
+  static T& made(std::optional<T>& value) {
+    return value.emplace(T{});
+  }
+  template <class T>
+  static auto& made(T& box) {
+    return box.emplace();
+  }
   template <std::size_t I, class T>
   void alternative(T& value, std::uint64_t index) {
     if constexpr (I < std::variant_size_v<T>) {
