@@ -660,6 +660,7 @@ ServerStatus RaftServer::status() const {
                          .voters = node.configuration.voters,
                          .outgoing = node.configuration.outgoing,
                          .learners = node.configuration.learners,
+                         .door = links_->door(),
                          .stopped_at = stopped_at_,
                          .open_proposals = node.wanted.size(),
                          .flushes = replica_->flushes(),

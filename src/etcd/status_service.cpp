@@ -334,6 +334,13 @@ std::string Front::metrics() const {
                keeping_.refused());
   page.counter("renewals_total", "Renewals of leases that clients of this member asked for.", stats.renewals);
   page.counter("renewal_entries_total", "Entries of the log that they took.", stats.renewal_entries);
+  std::uint64_t wrong_frames = 0;
+  for (const auto& [peer, told] : now.peers) wrong_frames += told.link.wrong_frames;
+  page.counter("peer_wrong_frames_total",
+               "Frames in a peer's name that it had not sealed, or not as its next.", wrong_frames);
+  page.counter("peer_refusals_total",
+               "Connections of members and strangers that were refused or ended for cause.",
+               now.door.refused);
   page.counter("snapshots_total", "Snapshots that were written.", stats.snapshots);
   page.counter("restored_total", "Snapshots that were taken over.", stats.restored);
   page.gauge("agreed_index", "After this entry a majority had the state that this member had.",
