@@ -153,7 +153,7 @@ void Links::Loop::end_turn() {
     link.dirty = false;
     if (std::exchange(link.overflowed, false)) {
       link.was_congested = false;
-      // Half a message may be on the wire, and only a new hello can speak of the new stream.
+      // Half a message may be on the wire, and only a new card can speak of the new stream.
       if (link.session) drop(*link.session, "the queue is full");
       break_promise(link, fmt::format("the queue of {} bytes is full: what was in it is lost",
                                       options_.limits.queue_bytes));

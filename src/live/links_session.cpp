@@ -210,7 +210,7 @@ void Links::Loop::report(Link& link, const LinkState::Meeting& meeting) {
     link.told_up = true;
     events_.up(link.peer.id, link.state.knows().incarnation);
   }
-  // Our hello spoke of the stream before; only a new one can speak of this.
+  // Our card spoke of the stream before; only a new one can speak of this.
   if (meeting.peer_forgot && link.session) drop(*link.session, "begins a new stream");
 }
 
