@@ -97,7 +97,7 @@ struct ServerStatus {
   NodeSet outgoing = {};  // while the members change
   NodeSet learners = {};
   std::map<NodeId, PeerStatus> peers = {};
-  live::DoorStatus door = {};  // where peers come in, and strangers try to
+  live::DoorStatus door = {};    // where peers come in, and strangers try to
   std::uint64_t stopped_at = 0;  // the entry that cannot be applied here; 0: none
   std::uint64_t open_proposals = 0;
   std::uint64_t flushes = 0;  // of the disk
