@@ -343,7 +343,7 @@ const std::vector<RaftRun> raft_runs = {
      .proposers = 2,
      .is_long = true},
     {.about = "reads_two_elections_and_a_crash",
-     .counts = {65'772'320, 0, 51, 0},
+     .counts = {64'584'054, 0, 51, 0},
      .budget = {.crashes = 1, .recoveries = 1, .timeouts = 2},
      .parameters = {{"reads", "1"}},
      .is_long = true},
