@@ -8,6 +8,7 @@
 
 #include "core/ensure.hpp"
 #include "sim/direct.hpp"
+#include "sim/slowness.hpp"
 #include "trace/parse_json.hpp"
 #include "trace/tee.hpp"
 
@@ -84,7 +85,8 @@ Directed run(const Entry& entry, const sim::Options& options, const Setting& giv
   const std::string world = shown ? shown->header.world : checked;
   std::optional<trace::Repetition> repetition;
   if (shown) repetition.emplace(shown->steps);
-  directed.judged = judge_run(entry, options, setting, also, [&](trace::Observer* observer) {
+  const sim::Options known = sim::of_unknown_slowness(options);
+  directed.judged = judge_run(entry, known, setting, also, [&](trace::Observer* observer) {
     sim::Tally tally;
     std::vector<trace::Observer*> all = {observer, &tally};
     if (repetition) all.push_back(&*repetition);

@@ -11,6 +11,7 @@
 #include "causality/question.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "sim/slowness.hpp"
 #include "trace/diagram.hpp"
 #include "trace/json.hpp"
 #include "trace/mutex_monitor.hpp"
@@ -157,7 +158,7 @@ Judgement judged(const trace::Run& run) {
                                       .variant = run.header.variant,
                                       .members = run.header.nodes,
                                       .seed = run.header.seed};
-  judgement.monitor = judgement.entry->monitor(options, setting);
+  judgement.monitor = judgement.entry->monitor(sim::of_unknown_slowness(options), setting);
   judgement.monitor->begin(run.header);
   for (const trace::Step& step : run.steps) judgement.monitor->see(step);
   judgement.monitor->end(run.end);

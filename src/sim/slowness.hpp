@@ -24,6 +24,12 @@ struct Slowness {
   bool operator==(const Slowness&) const = default;
 };
 
+// For a run that was simulated with options that nobody knows any more.
+inline Options of_unknown_slowness(Options options) {
+  options.delay.usual.shape = Delay::Shape::exponential;
+  return options;
+}
+
 // None if there is no end to how long a message may take.
 std::optional<Slowness> slowness(const Options& options);
 

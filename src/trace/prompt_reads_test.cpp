@@ -148,10 +148,12 @@ TEST(PromptReads, OnlyMembersCountAndWhileTheyChangeEverybodyHasToStand) {
   EXPECT_FALSE(minority.holds_at_end(200)) << "two of three are a majority";
 }
 
-TEST(PromptReads, BetweenProcessesNothingIsDemandedOfTime) {
-  PromptReads reads{{.leader = {20}, .others = {50}, .again = {100}}};
-  reads.begin({.world = "live", .nodes = NodeSet::range({1}, 3)});
-  EXPECT_FALSE(reads.demands_something());
+TEST(PromptReads, BetweenProcessesAndByHandNothingIsDemandedOfTime) {
+  for (const char* world : {"live", "stage", "checker"}) {
+    PromptReads reads{{.leader = {20}, .others = {50}, .again = {100}}};
+    reads.begin({.world = world, .nodes = NodeSet::range({1}, 3)});
+    EXPECT_FALSE(reads.demands_something()) << world;
+  }
 }
 
 }  // namespace
