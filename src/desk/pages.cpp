@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "desk/offer.hpp"
-#include "rpc/metrics_page.hpp"
+#include "rpc/server_metrics.hpp"
 
 namespace conclave::desk {
 
@@ -43,18 +43,7 @@ std::string Desk::metrics() const {
   page.counter("leases_revoked_total", "Leases that their clients ended.", stats_.leases_revoked);
   page.counter("notes_refused_total", "Notes of other members that made no sense.", stats_.notes_refused);
   page.counter("turned_away_total", "Requests for which there was no room.", stats_.turned_away);
-  const rpc::ServerStats rpc = server_.stats();
-  page.gauge("connections", "Connections that are open.", rpc.connections_open);
-  page.gauge("calls", "Calls that are under way.", rpc.calls_open);
-  page.counter("connections_accepted_total", "Connections that were accepted.", rpc.connections_accepted);
-  page.counter("connections_refused_total", "Connections that were too many.", rpc.connections_refused);
-  page.counter("calls_total", "Calls that were made.", rpc.calls_started);
-  page.counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
-  page.counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
-  page.counter("bad_requests_total", "What no client should send.", rpc.bad_requests);
-  page.counter("connections_timed_out_total", "Connections that were silent or stalled.", rpc.timed_out);
-  page.counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
-  page.counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
+  rpc::tell(page, server_.stats());
   return std::move(page.text);
 }
 

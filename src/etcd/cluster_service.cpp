@@ -94,25 +94,32 @@ void Front::offer_cluster() {
                                });
   offer<pb::MemberAddRequest>(
       service + "MemberAdd", json + "add",
-      [this](const auto& request, const CallerPtr& caller) { member_add(request, caller); });
+      [this](const auto& request, const CallerPtr& caller) { member_add(request, caller); }, false,
+      rpc::Access::operators);
   offer<pb::MemberRemoveRequest>(
-      service + "MemberRemove", json + "remove", [this](const auto& request, const CallerPtr& caller) {
+      service + "MemberRemove", json + "remove",
+      [this](const auto& request, const CallerPtr& caller) {
         member_remove(request.id(), false, [this, caller](std::expected<NodeId, rpc::Status> done) {
           done ? answer_members<pb::MemberRemoveResponse>(caller) : caller->refuse(done.error());
         });
-      });
+      },
+      false, rpc::Access::operators);
   offer<pb::MemberUpdateRequest>(
       service + "MemberUpdate", json + "update",
-      [this](const auto& request, const CallerPtr& caller) { member_update(request, caller); });
+      [this](const auto& request, const CallerPtr& caller) { member_update(request, caller); }, false,
+      rpc::Access::operators);
   offer<pb::MemberPromoteRequest>(
       service + "MemberPromote", json + "promote",
-      [this](const auto& request, const CallerPtr& caller) { member_promote(request, caller); });
+      [this](const auto& request, const CallerPtr& caller) { member_promote(request, caller); }, false,
+      rpc::Access::operators);
   offer<pb::MoveLeaderRequest>(
       "/etcdserverpb.Maintenance/MoveLeader", "/v3/maintenance/transfer-leadership",
-      [this](const auto& request, const CallerPtr& caller) { move_leader(request, caller); });
+      [this](const auto& request, const CallerPtr& caller) { move_leader(request, caller); }, false,
+      rpc::Access::operators);
   offer<conclavepb::ReplaceMemberRequest>(
       "/conclavepb.Conclave/ReplaceMember", "/conclave/member/replace",
-      [this](const auto& request, const CallerPtr& caller) { replace_member(request, caller); });
+      [this](const auto& request, const CallerPtr& caller) { replace_member(request, caller); }, false,
+      rpc::Access::operators);
   offer<conclavepb::RemoveMemberRequest>(
       "/conclavepb.Conclave/RemoveMember", "/conclave/member/remove",
       [this](const auto& request, const CallerPtr& caller) {
@@ -120,7 +127,8 @@ void Front::offer_cluster() {
             request.member_id(), request.force(), [caller](std::expected<NodeId, rpc::Status> done) {
               done ? caller->answer(conclavepb::RemoveMemberResponse()) : caller->refuse(done.error());
             });
-      });
+      },
+      false, rpc::Access::operators);
 }
 
 // ---- what is told

@@ -97,7 +97,8 @@ class Front {
   // What every response begins with.
   void head(etcdserverpb::ResponseHeader* header, kv::Revision revision) const;
   template <class Request, class Handler>
-  void offer(const std::string& grpc_path, const std::string& json_path, Handler handler, bool many = false);
+  void offer(const std::string& grpc_path, const std::string& json_path, Handler handler, bool many = false,
+             rpc::Access access = rpc::Access::calls);
 
   // kv_service.cpp
   void offer_kv();
@@ -254,8 +255,9 @@ class Front {
 };
 
 template <class Request, class Handler>
-void Front::offer(const std::string& grpc_path, const std::string& json_path, Handler handler, bool many) {
-  rpc::offer<Request>(server_, grpc_path, json_path, std::move(handler), many);
+void Front::offer(const std::string& grpc_path, const std::string& json_path, Handler handler, bool many,
+                  rpc::Access access) {
+  rpc::offer<Request>(server_, grpc_path, json_path, std::move(handler), many, access);
 }
 template <class Response, class Result, class Fill>
 void Front::run(const kv::Command& command, const CallerPtr& caller, Fill fill_in) {

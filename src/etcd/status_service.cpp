@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "etcd/front.hpp"
-#include "rpc/metrics_page.hpp"
+#include "rpc/server_metrics.hpp"
 
 namespace conclave::etcd {
 
@@ -161,12 +161,15 @@ void Front::offer_maintenance() {
   const std::string json = "/v3/maintenance/";
   offer<pb::StatusRequest>(maintenance + "Status", json + "status",
                            [this](const auto&, const CallerPtr& caller) { caller->answer(etcd_status()); });
-  offer<pb::AlarmRequest>(maintenance + "Alarm", json + "alarm",
-                          [this](const auto& request, const CallerPtr& caller) { alarm(request, caller); });
+  offer<pb::AlarmRequest>(
+      maintenance + "Alarm", json + "alarm",
+      [this](const auto& request, const CallerPtr& caller) { alarm(request, caller); }, false,
+      rpc::Access::operators);
   // Records are in memory: there are no holes to close.
   offer<pb::DefragmentRequest>(
       maintenance + "Defragment", json + "defragment",
-      [](const auto&, const CallerPtr& caller) { caller->answer(pb::DefragmentResponse()); });
+      [](const auto&, const CallerPtr& caller) { caller->answer(pb::DefragmentResponse()); }, false,
+      rpc::Access::operators);
   offer<pb::HashRequest>(maintenance + "Hash", json + "hash", [this](const auto&, const CallerPtr& caller) {
     pb::HashResponse response;
     head(response.mutable_header(), machine_.store().revision());
@@ -189,7 +192,8 @@ void Front::offer_maintenance() {
       });
   offer<pb::SnapshotRequest>(
       maintenance + "Snapshot", json + "snapshot",
-      [this](const auto&, const CallerPtr& caller) { downloads_.begin(caller); }, true);
+      [this](const auto&, const CallerPtr& caller) { downloads_.begin(caller); }, true,
+      rpc::Access::operators);
 }
 
 void Front::alarm(const pb::AlarmRequest& request, const CallerPtr& caller) {
@@ -345,14 +349,7 @@ std::string Front::metrics() const {
   page.counter("restored_total", "Snapshots that were taken over.", stats.restored);
   page.gauge("agreed_index", "After this entry a majority had the state that this member had.",
              stats.agreed_index);
-  const rpc::ServerStats rpc = server_.stats();
-  page.gauge("connections", "Connections that are open.", rpc.connections_open);
-  page.gauge("calls", "Calls that are under way.", rpc.calls_open);
-  page.counter("calls_total", "Calls that were made.", rpc.calls_started);
-  page.counter("calls_cancelled_total", "Calls that ended before they were answered.", rpc.calls_cancelled);
-  page.counter("http_requests_total", "Requests over plain HTTP.", rpc.http_requests);
-  page.counter("received_bytes_total", "Bytes from clients.", rpc.bytes_received);
-  page.counter("sent_bytes_total", "Bytes to clients.", rpc.bytes_sent);
+  rpc::tell(page, server_.stats());
   return std::move(page.text);
 }
 

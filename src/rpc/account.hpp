@@ -11,14 +11,15 @@ namespace conclave::rpc {
 
 // What for.
 enum class Use : std::uint8_t {
-  requests,  // received, but not whole yet, or held back
-  answers,   // made, but not taken yet
-  frames,    // that the HTTP/2 library keeps for itself
-  calls,     // open streams
-  reads,     // what an answer is being made of
-  watchers,  // what is kept for who watches
+  requests,     // received, but not whole yet, or held back
+  answers,      // made, but not taken yet
+  frames,       // that the HTTP/2 library keeps for itself
+  calls,        // open streams
+  reads,        // what an answer is being made of
+  watchers,     // what is kept for who watches
+  connections,  // what each takes by itself
 };
-inline constexpr std::size_t uses = 6;
+inline constexpr std::size_t uses = 7;
 
 class Account {
  public:
@@ -57,6 +58,7 @@ class Account {
   std::size_t limit() const { return limit_; }
   std::size_t used() const { return used_; }
   std::size_t used(Use use) const { return parts_[index(use)]; }
+  std::size_t used_by_calls() const { return used_ - used(Use::connections); }
   bool over() const { return used_ > limit_; }
   // What still fits, here and in all accounts above.
   std::size_t room() const {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rpc/error_json.hpp"
 #include "rpc/json_shape.hpp"
 #include "rpc/offer.hpp"
 
@@ -39,12 +40,6 @@ class GrpcCaller final : public Caller {
  private:
   Call call_;
 };
-
-std::string error_json(const Status& status) {
-  const nlohmann::ordered_json error = {
-      {"error", status.message}, {"message", status.message}, {"code", static_cast<int>(status.code)}};
-  return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // etcd's gateway: whole answers as they are, answers of many as lines of {"result": …}.
 class JsonCaller final : public Caller {
@@ -99,6 +94,12 @@ std::string in_json(const google::protobuf::Message& message) {
   std::string text;
   const auto done = google::protobuf::util::MessageToJsonString(message, &text, options);
   return done.ok() ? text : "{}";
+}
+
+std::string error_json(const Status& status) {
+  const nlohmann::ordered_json error = {
+      {"error", status.message}, {"message", status.message}, {"code", static_cast<int>(status.code)}};
+  return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 CallerPtr grpc_caller(Call call) { return std::make_shared<GrpcCaller>(std::move(call)); }

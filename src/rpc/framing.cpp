@@ -13,7 +13,7 @@ std::size_t length_in(std::string_view prefix) {
 }
 
 // A reader that once took a large message gives the memory back.
-constexpr std::size_t worth_keeping = 64 * 1024;
+constexpr std::size_t worth_keeping = 4 * 1024;
 
 }  // namespace
 
@@ -55,6 +55,8 @@ std::expected<std::optional<std::string_view>, FrameError> FrameReader::next(std
     return message;
   }
   const std::size_t missing = std::min(whole - kept_.size(), input.size());
+  // As it comes, not as it was announced; and no more than the message in the end.
+  if (kept_.size() + missing > kept_.capacity()) kept_.reserve(std::min(whole, 2 * (kept_.size() + missing)));
   kept_.append(input.substr(0, missing));
   input.remove_prefix(missing);
   if (kept_.size() < whole) return std::nullopt;

@@ -63,6 +63,7 @@ void Http2Connection::pump() {
   const bool idle = session_.streams() == 0 && !session_.wants_write();
   if (session_.over() || (ending_ && idle)) return end(End::finished, "the peer said good-bye");
   if (!wire_->busy() && session_.wants_write()) output_waits();
+  if (!session_.wants_write()) wire_->rest();
   settle();
 }
 

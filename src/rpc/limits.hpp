@@ -11,8 +11,9 @@ namespace conclave::rpc {
 struct SessionLimits {
   std::size_t message_bytes = 2 * 1024 * 1024;  // received: etcd's 1.5 MiB and 512 KiB for what surrounds it
   // A peer may open as many streams as it likes, so that no call of it waits for another; a call beyond this
-  // many is refused.
+  // many, or when those that are open take so much, is refused.
   std::uint32_t concurrent_streams = 100'000;
+  std::size_t open_calls_bytes = 48 * 1024 * 1024;
   std::uint32_t header_list_bytes = 16 * 1024;
   std::uint32_t stream_window_bytes = 256 * 1024;
   std::uint32_t connection_window_bytes = 1024 * 1024;
@@ -67,6 +68,11 @@ struct ServerLimits {
   std::size_t connections = 10'000;
   // Memory for all connections together: what they half sent, what they do not take, their streams.
   std::size_t memory_bytes = std::size_t{1} << 30;
+  // What a connection is reckoned at before anything is said on it, and what TLS adds.
+  std::size_t connection_bytes = 8 * 1024;
+  std::size_t tls_bytes = 64 * 1024;
+  // TLS connections of which nothing is known yet; half of them of one address.
+  std::size_t handshakes = 500;
   // Streams that clients of one address open and cancel, over all its connections: so many at once, so many
   // per second.
   unsigned address_resets_burst = 5000;

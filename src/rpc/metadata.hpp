@@ -42,11 +42,13 @@ class Metadata {
   // What HTTP/2 counts against the limit of a header list.
   std::size_t list_bytes() const { return text_.size() + 32 * entries_.size(); }
   void clear() {
+    if (text_.capacity() > worth_keeping) *this = {};
     text_.clear();
     entries_.clear();
   }
 
  private:
+  static constexpr std::size_t worth_keeping = 1024;
   struct Entry {
     std::uint32_t begin, name, value;
   };

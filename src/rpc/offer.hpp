@@ -22,18 +22,21 @@ CallerPtr json_caller(const HttpRequest& http, const HttpReply& reply, bool many
 // One call; without a path for JSON, by gRPC only. `many`: the answer is a list of them.
 template <class Request, class Handler>
 void offer(Server& server, const std::string& grpc_path, const std::string& json_path, Handler handler,
-           bool many = false) {
+           bool many = false, Access access = Access::calls) {
   server.unary(grpc_path, [handler](Call call, std::string_view bytes) {
     Request request;
     if (!typed::parse(request, bytes)) return call.finish(unreadable);
     handler(std::as_const(request), grpc_caller(std::move(call)));
   });
   if (json_path.empty()) return;
-  server.http(json_path, [handler, many](const HttpRequest& http, const HttpReply& reply) {
-    Request request;
-    if (const CallerPtr caller = json_caller(http, reply, many, request))
-      handler(std::as_const(request), caller);
-  });
+  server.http(
+      json_path,
+      [handler, many](const HttpRequest& http, const HttpReply& reply) {
+        Request request;
+        if (const CallerPtr caller = json_caller(http, reply, many, request))
+          handler(std::as_const(request), caller);
+      },
+      access);
 }
 
 }  // namespace conclave::rpc

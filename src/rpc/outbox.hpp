@@ -35,17 +35,24 @@ class Outbox {
     bytes_.clear();
     sent_ = 0;
     keep_ = false;
-    if (bytes_.capacity() > worth_keeping) bytes_.shrink_to_fit();
+    rest();
+  }
+  // Nothing is sent for now.
+  void rest() {
+    if (bytes_.empty() && bytes_.capacity() > worth_keeping) bytes_.shrink_to_fit();
   }
 
  private:
-  static constexpr std::size_t worth_keeping = 64 * 1024;
+  // By each of thousands of streams that are open and silent.
+  static constexpr std::size_t worth_keeping = 4 * 1024;
+  static constexpr std::size_t worth_moving = 64 * 1024;
 
   void forget_sent() {
     if (empty()) {
       bytes_.clear();
+      if (bytes_.capacity() > worth_moving) bytes_.shrink_to_fit();
       sent_ = 0;
-    } else if (sent_ > worth_keeping && sent_ > bytes_.size() / 2) {
+    } else if (sent_ > worth_moving && sent_ > bytes_.size() / 2) {
       bytes_.erase(0, sent_);
       sent_ = 0;
     }

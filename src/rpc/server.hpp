@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "rpc/call.hpp"
+#include "rpc/gate.hpp"
 #include "rpc/http.hpp"
 #include "rpc/limits.hpp"
 #include "rpc/tls.hpp"
@@ -34,6 +35,9 @@ struct ServerStats {
   std::uint64_t connections_refused = 0;  // there were too many
   std::uint64_t connections_yielded = 0;  // idle ones, ended for newcomers of other addresses
   std::uint64_t connections_open = 0;
+  std::uint64_t connections_limit = 0;
+  std::uint64_t handshakes_open = 0;   // of TLS
+  std::uint64_t handshakes_ended = 0;  // the oldest, because there were too many
   std::uint64_t calls_started = 0;
   std::uint64_t calls_open = 0;
   std::uint64_t calls_refused_streams = 0;  // too many at once on a connection
@@ -43,8 +47,11 @@ struct ServerStats {
   std::uint64_t ended_resets = 0;           // connections whose address cancelled too many calls
   std::uint64_t calls_cancelled = 0;        // by clients, lost connections and deadlines
   std::uint64_t http_requests = 0;
-  std::uint64_t bad_requests = 0;  // heads and frames that no client should send
-  std::uint64_t timed_out = 0;     // connections: silent, stalled, or without a preface
+  std::uint64_t http_refused_host = 0;    // called by a name that is not ours
+  std::uint64_t http_refused_origin = 0;  // from a page of somebody else
+  std::uint64_t http_refused_type = 0;    // a body that does not say that it is JSON
+  std::uint64_t bad_requests = 0;         // heads and frames that no client should send
+  std::uint64_t timed_out = 0;            // connections: silent, stalled, or without a preface
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
   // Memory for clients, now.
@@ -54,6 +61,7 @@ struct ServerStats {
   std::uint64_t stream_bytes = 0;
   std::uint64_t read_bytes = 0;
   std::uint64_t watcher_bytes = 0;
+  std::uint64_t connection_bytes = 0;
   std::uint64_t memory_limit = 0;
 };
 
@@ -72,7 +80,10 @@ class Server {
   void unary(std::string path, UnaryHandler handler);
   void stream(std::string path, StreamHandler handler);
   // A path that ends in '/' stands for everything below it; the longest that fits counts.
-  void http(std::string path, HttpHandler handler);
+  void http(std::string path, HttpHandler handler, Access access = Access::anybody);
+  // By which names clients call this server, beyond addresses, `localhost`, the machine's own name and the
+  // names in its certificates.
+  void called(std::function<bool(std::string_view name)> is_ours);
 
   // Asked before every gRPC call; what is not OK is the answer. For tokens, leaders, versions.
   void before_each(std::function<Status(const Call&)> check);

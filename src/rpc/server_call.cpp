@@ -44,6 +44,7 @@ void ServerCall::headers_complete(bool last) {
   }
   head_done_ = true;
   head_.complete();
+  session_->count_head(*this, head_.fields().list_bytes());
   if (head_.malformed()) {
     ++core_->stats.bad_requests;
     return session_->reset(*this, NGHTTP2_PROTOCOL_ERROR);
@@ -62,7 +63,9 @@ void ServerCall::refuse_http(unsigned status) {
 
 // One more call, of this connection and of all. What is refused here surely was not done.
 bool ServerCall::may_begin() {
-  if (session_->streams() > session_->limits().concurrent_streams) {
+  const SessionLimits& limits = session_->limits();
+  if (session_->streams() > limits.concurrent_streams ||
+      session_->account().used(Use::calls) > limits.open_calls_bytes) {
     ++core_->stats.calls_refused_streams;
     return false;
   }

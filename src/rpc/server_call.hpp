@@ -103,7 +103,7 @@ class CallPool {
 
  private:
   ~CallPool();
-  static constexpr std::size_t most_spare = 4096;
+  static constexpr std::size_t most_spare = 1024;
 
   std::size_t largest_message_;
   std::vector<ServerCall*> spare_ = {};

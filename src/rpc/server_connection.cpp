@@ -15,15 +15,20 @@ ServerConnection::ServerConnection(ServerCore& core, ConnectionId id, boost::asi
                                    const TlsPtr& tls, std::shared_ptr<AddressRecord> address)
     : core_(core),
       address_(std::move(address)),
-      account_(core.limits.memory_bytes / 2, &address_->account),
+      account_(core.limits.memory_bytes / 8 * 5, &address_->account),
       peer_(new CountedPeer),
       wire_(std::make_shared<Wire>(std::move(socket), tls)) {
   peer_->connection = id;
   peer_->address = wire_->peer_address();
-  ++address_->connections;
+  wire_->hold(core_.take_place(address_));
+  account_.take(Use::connections, core_.limits.connection_bytes + (tls ? core_.limits.tls_bytes : 0));
+  address_->guests.push_back(*this);
 }
 
-ServerConnection::~ServerConnection() { wire_->close(); }
+// A wire that says good-bye outlives us.
+ServerConnection::~ServerConnection() {
+  if (!closed_) wire_->close();
+}
 
 bool ServerConnection::idle() const {
   if (http2_) return http2_->session().streams() == 0;
@@ -35,8 +40,10 @@ Clock::time_point ServerConnection::heard() const { return http2_ ? http2_->hear
 void ServerConnection::start() {
   request_due_ = Clock::now() + core_.limits.preface_timeout;
   core_.wheel.arm(timer_, *request_due_);
+  core_.handshake_begins(*this);
   wire_->accept([self = shared_from_this()](const boost::system::error_code& error) {
     if (self->closed_) return;
+    self->core_.handshake_over(*self);
     if (error) {
       ++self->core_.stats.bad_requests;
       return self->lost(error.message());
@@ -87,7 +94,9 @@ void ServerConnection::close(bool politely) {
   closed_ = true;
   timer_.disarm();
   room_timer_.disarm();
-  --address_->connections;
+  core_.handshake_over(*this);
+  address_->guests.erase(address_->guests.iterator_to(*this));
+  if (core_.crowded()) wire_->be_brief();
   if (http2_) http2_->close(politely);
   if (politely)
     wire_->close_when_written();
@@ -95,9 +104,7 @@ void ServerConnection::close(bool politely) {
     wire_->close();
   if (http2_) http2_->session().abandon(NGHTTP2_INTERNAL_ERROR);
   if (http1_) http1_->lost();
-  account_.set(Use::answers, 0);
-  account_.set(Use::requests, 0);
-  account_.set(Use::watchers, 0);
+  account_.close();
   core_.forget(peer_->connection);
 }
 
@@ -183,6 +190,7 @@ void ServerConnection::room_again() {
 void ServerConnection::count_http1() {
   if (closed_) return;
   account_.set(Use::answers, wire_->pending());
+  if (wire_->pending() == 0) wire_->rest();
   account_.set(Use::requests, http1_->held());
   settled();
 }

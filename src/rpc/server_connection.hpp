@@ -7,6 +7,7 @@
 namespace conclave::rpc {
 
 class ServerConnection final : public std::enable_shared_from_this<ServerConnection>,
+                               public Guest,
                                public Wire::Owner,
                                public Http2Connection::Owner,
                                public Http1::Owner {
@@ -20,14 +21,14 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void wind_down();
   // Ends every call as UNAVAILABLE, and closes.
   void end_now();
-  void cut_off();
+  void cut_off() override;
 
   ConnectionId id() const { return peer_->connection; }
+  bool tls() const { return wire_->tls(); }
   const Account& account() const { return account_; }
   const std::shared_ptr<AddressRecord>& address() const { return address_; }
-  // Nothing is under way: nobody loses anything when it ends.
-  bool idle() const;
-  Clock::time_point heard() const;
+  bool idle() const override;
+  Clock::time_point heard() const override;
 
  private:
   // Wire, until it is known what is spoken, and for HTTP/1.1

@@ -1,9 +1,11 @@
 // What the connections of one server share.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +24,11 @@ struct Method {
   Server::StreamHandler stream = {};
 };
 
+struct Route {
+  HttpHandler handler;
+  Access access;
+};
+
 // Looked up by string_view, without making a string.
 struct TextHash {
   using is_transparent = void;
@@ -38,6 +45,18 @@ struct Listener {
   TlsPtr tls;
 };
 
+// A connection among those of its address.
+class Guest : public boost::intrusive::list_base_hook<> {
+ public:
+  // Nothing is under way: nobody loses anything when it ends.
+  virtual bool idle() const = 0;
+  virtual Clock::time_point heard() const = 0;
+  virtual void cut_off() = 0;
+
+ protected:
+  ~Guest() = default;
+};
+
 // What the clients of one address have together. For IPv6, of one network of 64 bits: a host may have all of
 // it.
 struct AddressRecord {
@@ -47,7 +66,9 @@ struct AddressRecord {
 
   Account account;
   Bucket resets;
-  std::size_t connections = 0;
+  boost::intrusive::list<Guest> guests = {};  // its connections, that which was looked at last at the end
+  std::size_t places = 0;                     // descriptors, of connections that are ending too
+  std::size_t handshakes = 0;
 };
 
 struct ServerCore : std::enable_shared_from_this<ServerCore> {
@@ -55,12 +76,25 @@ struct ServerCore : std::enable_shared_from_this<ServerCore> {
   ~ServerCore();
 
   const Method* method(std::string_view path) const;
-  const HttpHandler* route(std::string_view path) const;
-  void answer_http(const HttpRequest& request, HttpReply reply) const;
+  const Route* route(std::string_view path) const;
+  void answer_http(const HttpRequest& request, HttpReply reply);
+  bool is_ours(std::string_view name) const;
   void accept_on(const std::shared_ptr<Listener>& listener);
   void add_connection(boost::asio::ip::tcp::socket socket, const TlsPtr& tls);
   // The record of an address; records that say nothing any more are forgotten on the way.
   std::shared_ptr<AddressRecord> record_of(const boost::asio::ip::address& address);
+  // Whether there is a place for one more of this address. If the server is full, an idle connection of the
+  // address that has most gives way to others; and any connection of one that has more than its part.
+  bool make_place(AddressRecord& newcomer);
+  bool full() const;
+  // A descriptor of this address is taken as long as what is returned is held.
+  std::shared_ptr<void> take_place(const std::shared_ptr<AddressRecord>& address);
+  void count_place(AddressRecord& address, int more);
+  // So many places are taken that nobody should keep one without need.
+  bool crowded() const { return places * 2 >= limits.connections; }
+  // TLS begins, and is done or over. If too many have only begun, the oldest of them ends.
+  void handshake_begins(ServerConnection& connection);
+  void handshake_over(ServerConnection& connection);
   // On the next turn of the loop, connections that have most are ended until all accounts are within limits.
   void relieve();
   void relieve_now();
@@ -77,13 +111,19 @@ struct ServerCore : std::enable_shared_from_this<ServerCore> {
   CallPool* pool;  // outlives us while calls are held
   ServerStats stats = {};
   std::unordered_map<std::string, Method, TextHash, std::equal_to<>> methods = {};
-  std::map<std::string, HttpHandler, std::less<>> routes = {};
+  std::map<std::string, Route, std::less<>> routes = {};
+  std::function<bool(std::string_view)> called = {};
+  std::string machine_name = {};
   std::function<Status(const Call&)> before_each = {};
   std::function<Status(std::string_view)> unknown = {};
   std::function<void(ConnectionId)> disconnected = {};
   std::vector<std::shared_ptr<Listener>> listeners = {};
+  std::vector<TlsPtr> certificates = {};
   std::unordered_map<std::uint64_t, std::shared_ptr<ServerConnection>> connections = {};
   std::uint64_t last_connection = 0;
+  std::size_t places = 0;
+  std::set<std::pair<std::size_t, AddressRecord*>> by_places = {};
+  std::map<std::uint64_t, ServerConnection*> handshakes = {};  // the oldest first
   bool draining = false;
   std::move_only_function<void()> drained = {};
   boost::asio::steady_timer grace;

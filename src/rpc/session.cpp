@@ -182,6 +182,7 @@ struct Session::Callbacks {
       }
     } else if (count == 0) {
       stream.deferred_ = true;
+      stream.outbox_.rest();
       return NGHTTP2_ERR_DEFERRED;
     }
     return static_cast<ssize_t>(count);
@@ -470,10 +471,15 @@ void Session::adopt(StreamPtr stream, std::int32_t id) {
   intrusive_ptr_add_ref(stream.get());
 }
 
+void Session::count_head(Stream& stream, std::size_t bytes) {
+  account_.take(Use::calls, bytes);
+  stream.head_bytes_ += bytes;
+}
+
 void Session::release(Stream& stream, std::uint32_t error) {
   const StreamPtr held(&stream, false);  // the reference that `adopt` took
   account_.give(Use::answers, stream.outbox_.pending());
-  account_.give(Use::calls, limits_.stream_bytes);
+  account_.give(Use::calls, limits_.stream_bytes + std::exchange(stream.head_bytes_, 0));
   small_output_is(small_output_ - std::min(stream.outbox_.pending(), limits_.stream_output_bytes));
   note_half_received(stream, 0);
   reserve(stream, 0);

@@ -57,6 +57,7 @@ class Stream : public boost::intrusive::list_base_hook<> {
   std::size_t half_received_ = 0;
   Bucket::Time half_since_ = {};  // … since then
   Bucket::Time half_heard_ = {};  // … and the last of it came then
+  std::size_t head_bytes_ = 0;    // of the peer's head, while the stream is there
   std::size_t reserved_ = 0;      // for an answer that is being made
   std::size_t reserved_then_ = 0;
   Bucket::Time reserved_since_ = {};
@@ -149,6 +150,8 @@ class Session {
   std::size_t half_received() const { return half_received_; }
   // Of a message that is not complete, this much is there now.
   void note_half_received(Stream& stream, std::size_t bytes);
+  // A stream keeps its head: a few bytes on the wire may stand for thousands.
+  void count_head(Stream& stream, std::size_t bytes);
   // Of an answer that is being made, so much is not in the outbox yet.
   void reserve(Stream& stream, std::size_t bytes);
   // So much is kept for who watches by the stream. False if there is no room for more.

@@ -51,6 +51,8 @@ TlsPtr fresh(ssl::context::method method, const TlsFiles& files) {
   auto tls = std::make_shared<Tls>(Tls{ssl::context(method), files});
   SSL_CTX_set_min_proto_version(tls->context.native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_options(tls->context.native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // A connection that waits needs no buffers.
+  SSL_CTX_set_mode(tls->context.native_handle(), SSL_MODE_RELEASE_BUFFERS);
   return tls;
 }
 

@@ -19,6 +19,7 @@ std::array<char, read_bytes>& scratch() {
 
 // Buffers that once were large give their memory back.
 constexpr std::size_t worth_keeping = 128 * 1024;
+constexpr std::size_t worth_resting = 4 * 1024;
 void clear(std::string& buffer) {
   buffer.clear();
   if (buffer.capacity() > worth_keeping) buffer.shrink_to_fit();
@@ -147,6 +148,11 @@ void Wire::write_tls() {
                     });
 }
 
+void Wire::rest() {
+  for (std::string* buffer : {&out_, &flying_})
+    if (buffer->empty() && buffer->capacity() > worth_resting) buffer->shrink_to_fit();
+}
+
 void Wire::written_all() {
   if (closing_) say_goodbye();
 }
@@ -192,6 +198,7 @@ void Wire::close() {
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
+  held_.reset();
 }
 
 void Wire::close_when_written() {
@@ -199,7 +206,7 @@ void Wire::close_when_written() {
   if (!established_) return close();
   owner_ = nullptr;
   closing_ = true;
-  linger_timer_.expires_after(linger);
+  linger_timer_.expires_after(linger_);
   linger_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->close();
   });

@@ -44,6 +44,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::string& out() { return out_; }
   void flush();
   bool busy() const { return busy_; }
+  // Nothing is written for now: what waiting took is given back.
+  void rest();
   std::size_t pending() const { return out_.size() + flying_.size(); }
 
   // Nothing more is told; what was handed over but not written is lost.
@@ -51,16 +53,22 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // Writes what is there, says good-bye and waits briefly for the peer to do the same: closing at once could
   // destroy what it has not read yet.
   void close_when_written();
+  // … very briefly: others want the descriptor.
+  void be_brief() { linger_ = brief_linger; }
+  // Held until the socket is closed.
+  void hold(std::shared_ptr<void> held) { held_ = std::move(held); }
 
   std::string peer_address() const;           // "192.0.2.7:4711"
   std::string peer_certificate_name() const;  // CN of a verified client certificate
   bool closed() const { return closed_; }
+  bool tls() const { return tls_ != nullptr; }
   tcp::socket& socket() { return socket_; }
 
  private:
   using Stream = boost::asio::ssl::stream<tcp::socket&>;
-  static constexpr std::size_t tls_read_bytes = 16 * 1024;
-  static constexpr std::chrono::seconds linger{2};
+  static constexpr std::size_t tls_read_bytes = 4 * 1024;
+  static constexpr std::chrono::milliseconds usual_linger{2000};
+  static constexpr std::chrono::milliseconds brief_linger{500};
 
   void read();
   void read_plain();
@@ -75,6 +83,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   tcp::socket socket_;
   boost::asio::steady_timer linger_timer_;
   TlsPtr tls_;
+  std::shared_ptr<void> held_ = {};
+  std::chrono::milliseconds linger_ = usual_linger;
   std::optional<Stream> stream_ = {};
   std::unique_ptr<std::array<char, tls_read_bytes>> tls_buffer_ = {};
   Owner* owner_ = nullptr;

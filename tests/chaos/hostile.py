@@ -104,13 +104,13 @@ class Innocent:
 class Members:
     """One, or more, from empty directories or from a copy of one."""
 
-    def __init__(self, size=1, store=None, soft_limit=None):
+    def __init__(self, size=1, store=None, soft_limit=None, hard_limit=None):
         self.folder = tempfile.mkdtemp(prefix="conclave-hostile-")
         self.everyone = range(1, size + 1)
         ports = free_ports(2 * size)
         self.peers = dict(zip(self.everyone, ports[:size]))
         self.ports = dict(zip(self.everyone, ports[size:]))
-        self.soft_limit = soft_limit
+        self.soft_limit, self.hard_limit = soft_limit or hard_limit, hard_limit
         self.processes = {}
         with open(f"{self.folder}/key", "w", opener=lambda name, how: os.open(name, how, 0o600)) as file:
             file.write("a key that all members share\n")
@@ -122,7 +122,7 @@ class Members:
     def start(self, i):
         def limit():
             _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self.soft_limit, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.soft_limit, self.hard_limit or hard))
 
         # Every directory says where its member's peers are: a copy keeps that.
         members = ",".join(f"{j}=127.0.0.1:{self.peers[j]}" for j in self.everyone)
@@ -269,9 +269,10 @@ class Scene:
 ATTACKS = {}
 
 
-def attack(name, start=None, size=1, key="innocent", soft_limit=None, memory=MEMORY):
+def attack(name, start=None, size=1, key="innocent", soft_limit=None, memory=MEMORY, hard_limit=None):
     def add(function):
-        ATTACKS[name] = (function, {"store": start, "size": size, "key": key, "soft_limit": soft_limit, "memory": memory})
+        ATTACKS[name] = (function, {"store": start, "size": size, "key": key, "soft_limit": soft_limit, "memory": memory,
+                                    "hard_limit": hard_limit})
         return function
     return add
 
@@ -546,10 +547,26 @@ def write_much(connection):
         connection.must(http2.PUT, put(f"much/{i % 50}", bytes(60_000)))
 
 
+def held(connections):
+    """How many of these the member has not ended."""
+    count = 0
+    for one in connections:
+        one.setblocking(False)
+        try:
+            count += one.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            count += 1
+        except OSError:
+            pass
+    return count
+
+
 @attack("more connections than descriptors", soft_limit=1024)
 def idle_connections(scene):
     writer = scene.connect()
-    scene.silent(1100)
+    silent = scene.silent(1100)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 2048:  # the soft limit is not all that there is
+        assert held(silent) == 1100, f"{1100 - held(silent)} of 1100 idle connections were ended"
     write_much(writer)
     return "1100 silent connections, a soft limit of 1024"
 
@@ -563,6 +580,20 @@ def idle_at_three(scene):
     return "1100 silent connections to each"
 
 
+@attack("few descriptors at all", size=3, hard_limit=256)
+def few_descriptors(scene):
+    members, writer = scene.members, scene.connect()
+    follower = 2 if members.status()["leader"] != 2 else 3
+    for port in members.ports.values():
+        scene.silent(400, port)
+    write_much(writer)
+    members.processes[follower].kill()  # its peers find a descriptor for it when it is back
+    members.processes[follower].wait()
+    members.start(follower)
+    wait_until(lambda: members.serves(follower, source="127.0.0.2"), 20, "a member that is back being served")
+    return "400 connections to each, 256 descriptors"
+
+
 @attack("all connections of one address")
 def one_address(scene):
     try:
@@ -572,6 +603,54 @@ def one_address(scene):
     taken = len(scene.connections)
     assert scene.members.serves(1, source="127.0.0.2"), "a newcomer from another address is locked out"
     return f"{taken} connections from 127.0.0.1"
+
+
+def half_messages(connection):
+    half = b"\0" + (2_000_000).to_bytes(4, "big") + bytes(1_900_000)
+    for _ in range(2):
+        connection.send(connection.open(http2.PUT), half, patience=0.2)
+
+
+def heads(connection):
+    """Streams whose heads are some bytes on the wire, and thousands each when they are there."""
+    block = http2.header_block(http2.WATCH)
+    entry = b"\x40\x01x\x7f\xa1\x1e" + bytes(b"v" * 4000)  # its place in the table is 62
+    connection.write(frame(http2.HEADERS, http2.END_HEADERS, 1, block + entry))
+    connection.write(b"".join(frame(http2.HEADERS, http2.END_HEADERS, number, block + b"\xbe" * 3)
+                              for number in range(3, 803, 2)))
+
+
+def ranges_not_taken(connection):
+    connection.write(http2.settings((4, 0)))
+    for _ in range(10):
+        connection.ask(http2.RANGE, large(40))
+
+
+def snapshots_not_taken(connection):
+    connection.write(http2.settings((4, 0)))
+    connection.ask(http2.SNAPSHOT, b"")
+
+
+def watches_not_taken(connection):
+    stream = connection.open(http2.WATCH)
+    connection.send(stream, grpc(watch("", "\0")) * 100)
+    connection.write(http2.settings((4, 0)))
+
+
+@attack("ten thousand idle and a thousand hostile", "large values")
+def idle_and_hostile(scene):
+    hello = http2.PREFACE + http2.settings() + frame(http2.SETTINGS, http2.ACK, 0)
+    idle = scene.silent(scaled(2_000, 10_000), source="127.0.0.2", say=hello)
+    kinds = [half_messages, half_messages, heads, ranges_not_taken, snapshots_not_taken, watches_not_taken]
+    done = refused = 0
+    for i in range(scaled(200, 1_000)):
+        try:
+            kinds[i % len(kinds)](scene.connect(source=f"127.0.1.{1 + i % 8}"))
+            done += 1
+        except (Closed, TimeoutError, OSError):
+            refused += 1
+    time.sleep(SECONDS)
+    return f"{len(idle)} idle, {held(idle)} of them to the end; {done} hostile, and {refused} that were ended before"
 
 
 @attack("unknown frames")
@@ -772,7 +851,7 @@ def attack_only(name, port):
 def judge(name):
     """Raises what was not as it should be; returns what happened."""
     function, how = ATTACKS[name]
-    with Members(how["size"], store(how["store"]), how["soft_limit"]) as members:
+    with Members(how["size"], store(how["store"]), how["soft_limit"], how["hard_limit"]) as members:
         scene = Scene(members)
         before, memory = members.status(), {i: members.memory(i) for i in members.everyone}
         members.forget_peak()

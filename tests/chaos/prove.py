@@ -54,6 +54,8 @@ TWINS = {
     "keeps_what_lived_with_connections": attack("waiters that leave"),
     "renews_nothing_in_the_log": attack("keep-alive streams that leave"),
     "takes_scarcity_for_failure": attack("more connections than descriptors"),
+    "leaves_the_soft_limit": attack("more connections than descriptors"),
+    "gives_one_address_all": attack("all connections of one address"),
     "counts_no_memory": attack("half-sent messages"),
     "asks_only_once": fault("leader is killed", "--readers", "15", seconds=8),
     "gives_up_when_interrupted": fault("calls are interrupted"),

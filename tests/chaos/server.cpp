@@ -20,6 +20,7 @@
 #include "core/ensure.hpp"
 #include "etcd/front.hpp"
 #include "rpc/address.hpp"
+#include "rpc/machine.hpp"
 #include "rpc/server.hpp"
 
 namespace {
@@ -107,7 +108,7 @@ int serve(const Flags& flags) {
   auto machine = etcd::Machine::open(loop, options_of(flags), ended, log_line);
   if (!machine) return (std::cerr << "conclave: " << machine.error() << std::endl, 2);
   std::optional<etcd::Front> front;  // the server is gone before it
-  rpc::Server server(loop);
+  rpc::Server server(loop, rpc::limits_here());
   const std::string client = value_of(flags, "--client");
   if (const auto port = server.listen(client, {}); !port)
     return (std::cerr << "conclave: " << port.error() << std::endl, 2);

@@ -23,9 +23,19 @@ twin_line(drops_answers rpc/message_stream.cpp
   if (bytes <= most && !drops) return true;")
 
 # Whatever clients make a member keep: there was a bound for each connection, and none for all.
-twin_line(counts_no_memory rpc/server.cpp
-  "memory(limits.memory_bytes)"
-  "memory(twin(\"counts_no_memory\") ? Account::unlimited : limits.memory_bytes)")
+twin_line(counts_no_memory rpc/machine.cpp
+  "client_memory > 0 ? client_memory"
+  "twin(\"counts_no_memory\") ? (std::size_t{1} << 40) : client_memory > 0 ? client_memory")
+
+# Of the descriptors that a process may have, it had those that the shell had given it.
+twin_line(leaves_the_soft_limit rpc/machine.cpp
+  "limit.rlim_cur < limit.rlim_max"
+  "limit.rlim_cur < limit.rlim_max && !twin(\"leaves_the_soft_limit\")")
+
+# Whoever came first had all places, for as long as it liked.
+twin_line(gives_one_address_all rpc/server.cpp
+  "if (greediest.places <= newcomer.places + 1) return false;"
+  "if (twin(\"gives_one_address_all\") || greediest.places <= newcomer.places + 1) return false;")
 
 # Of clocks.
 

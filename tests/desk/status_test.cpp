@@ -22,8 +22,11 @@ class StatusService : public Desks {
     socket.connect({boost::asio::ip::make_address("127.0.0.1"), at(1).port});
     socket.non_blocking(true);
     boost::asio::write(
-        socket, boost::asio::buffer(method + " " + path + " HTTP/1.1\r\nhost: x\r\nconnection: close\r\n" +
-                                    "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
+        socket,
+        boost::asio::buffer(
+            method + " " + path +
+            " HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nconnection: close\r\n" +
+            "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
     std::string received;
     until([&] {
       char buffer[4096];
@@ -174,9 +177,11 @@ TEST_F(StatusService, TakesWhoHangsUpOutOfTheLine) {
   boost::asio::ip::tcp::socket socket(loop);
   socket.connect({boost::asio::ip::make_address("127.0.0.1"), at(1).port});
   const std::string body = R"({"name": "YQ=="})";
-  boost::asio::write(socket,
-                     boost::asio::buffer("POST /v3/lock/lock HTTP/1.1\r\nhost: x\r\ncontent-length: " +
-                                         std::to_string(body.size()) + "\r\n\r\n" + body));
+  boost::asio::write(
+      socket, boost::asio::buffer(
+                  "POST /v3/lock/lock HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+                  "content-length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body));
   until([&] { return hall.waiting("lock/a") == 1; });
   socket.close();
   until([&] { return hall.waiting("lock/a") == 0; });

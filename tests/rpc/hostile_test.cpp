@@ -1,6 +1,7 @@
 // What strangers send: garbage, floods, silence. The server closes their connection, and nobody else notices.
 #include <nghttp2/nghttp2.h>
 
+#include <deque>
 #include <random>
 
 #include "loopback.hpp"
@@ -173,6 +174,21 @@ TEST(Strangers, AreRefusedCallsBeyondTheLimit) {
   EXPECT_EQ(world.call(echo, "still here").status, Status{});
 }
 
+TEST(Strangers, AreRefusedCallsThatTakeTooMuchTogether) {
+  Loopback world({.session = {.open_calls_bytes = 30'000}});
+  std::vector<Call> kept;
+  world.server().unary("/test.Later/Wait", [&](Call call, std::string_view) { kept.push_back(call); });
+  std::vector<Heard> heard(30);
+  for (Heard& one : heard) world.channel().unary("/test.Later/Wait", "", {}, one.done());
+  world.until([&] { return world.server().stats().calls_refused_streams > 0; });
+  world.until([&] { return kept.size() + world.server().stats().calls_refused_streams == 30; });
+  EXPECT_GT(kept.size(), 8u);
+  EXPECT_LT(kept.size(), 15u);
+  for (Call& call : kept) call.reply("");
+  world.until([&] { return std::ranges::all_of(heard, &Heard::over); });
+  EXPECT_EQ(world.call(echo, "still here").status, Status{});
+}
+
 TEST(Strangers, MayOpenThousandsOfStreamsAndGoOnCalling) {
   Loopback world;
   std::vector<Heard> heard(6000);
@@ -223,6 +239,122 @@ TEST(Strangers, WhoTakeNoneOfTheirAnswersAreCutOff) {
   stranger.send("GET /large HTTP/1.1\r\nhost: x\r\n\r\n");
   world.until([&] { return world.server().stats().timed_out == 1; });
   still_serves(world);
+}
+
+// One address has all places as long as nobody else wants one.
+TEST(Places, OfWhoHasMostGoToNewcomersOfOtherAddresses) {
+  Loopback world({.connections = 4});
+  std::deque<Stranger> greedy;
+  for (int i = 0; i < 4; ++i) {
+    greedy.emplace_back(world).send(preface + settings);
+    world.for_a_while(20ms);
+  }
+  EXPECT_EQ(world.server().stats().connections_open, 4u);
+  Stranger newcomer(world, "127.0.0.2");
+  newcomer.send(preface + settings + request(1) + message(1, "from elsewhere"));
+  newcomer.until_received("from elsewhere");
+  greedy.front().until_closed();
+  EXPECT_EQ(world.server().stats().connections_yielded, 1u);
+  Stranger another(world);
+  another.until_closed();
+  EXPECT_EQ(world.server().stats().connections_refused, 1u) << "one more of the greedy";
+  EXPECT_TRUE(newcomer.read()) << "the newcomer has its place";
+}
+
+TEST(Places, AreSharedEvenly) {
+  Loopback world({.connections = 4});
+  std::deque<Stranger> some, others;
+  for (int i = 0; i < 4; ++i) some.emplace_back(world).send(preface + settings);
+  world.until([&] { return world.server().stats().connections_open == 4; });
+  for (int i = 0; i < 3; ++i) others.emplace_back(world, "127.0.0.2").send(preface + settings);
+  world.until([&] { return world.server().stats().connections_accepted == 6; });
+  world.until([&] { return world.server().stats().connections_refused == 1; });
+  EXPECT_EQ(world.server().stats().connections_yielded, 2u) << "nobody takes from an equal";
+}
+
+// With a call under way on each, nothing is idle; but no address keeps more than three quarters from others.
+TEST(Places, OfTheBusyAreKeptUpToTheirPart) {
+  Loopback world({.connections = 8});
+  std::deque<Stranger> busy;
+  for (int i = 0; i < 8; ++i) busy.emplace_back(world).send(preface + settings + request(1));
+  world.until([&] { return world.server().stats().calls_open == 8; });
+  std::deque<Stranger> others;
+  for (unsigned i = 1; i <= 4; ++i) {
+    others.emplace_back(world, "127.0.0.2").send(preface + settings);
+    world.until([&] {
+      return world.server().stats().connections_accepted + world.server().stats().connections_refused ==
+             8 + i;
+    });
+  }
+  EXPECT_EQ(world.server().stats().connections_yielded, 2u);
+  EXPECT_EQ(world.server().stats().connections_refused, 2u);
+}
+
+// A connection that says good-bye still has its descriptor.
+TEST(Places, AreTakenUntilTheDescriptorIsFree) {
+  Loopback world({.connections = 2});
+  world.server().http("/bye",
+                      [](const HttpRequest&, HttpReply reply) { reply.send(200, "text/plain", "bye"); });
+  std::deque<Stranger> leaving;
+  for (int i = 0; i < 2; ++i) {
+    leaving.emplace_back(world).send("GET /bye HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    leaving.back().until_received("bye");
+  }
+  EXPECT_EQ(world.server().stats().connections_open, 0u);
+  Stranger early(world);
+  early.until_closed();
+  EXPECT_EQ(world.server().stats().connections_refused, 1u);
+  leaving.clear();
+  world.for_a_while(50ms);
+  Stranger late(world);
+  late.send(preface + settings + request(1) + message(1, "room again"));
+  late.until_received("room again");
+}
+
+// A head of some bytes may stand for thousands: the table of HPACK has the value.
+TEST(Memory, OfHeadsIsCounted) {
+  Loopback world;
+  Stranger stranger(world);
+  std::string head = fields({{":method", "POST"},
+                             {":scheme", "http"},
+                             {":path", std::string(chat)},
+                             {"content-type", "application/grpc"}});
+  std::string filler = "\x40";  // a literal that enters the table
+  filler += std::string("\x01") + "x" + std::string("\x7f\xa1\x1e") + std::string(4000, 'v');
+  stranger.send(preface + settings + frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, head + filler));
+  std::string more;
+  for (std::uint32_t i = 1; i < 100; ++i)
+    more += frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1, head + "\xbe\xbe\xbe");
+  stranger.send(more);
+  world.until([&] { return world.server().stats().calls_open == 100; });
+  EXPECT_GT(world.server().stats().stream_bytes, 1'000'000u);
+  stranger.socket().close();
+  world.until([&] { return world.server().stats().connections_open == 0; });
+  EXPECT_EQ(world.server().stats().stream_bytes, 0u);
+}
+
+// Many who are idle have much together; who goes is the one that half sends much.
+TEST(Memory, IsTakenFromWhoUsesItAndNotFromTheIdle) {
+  Loopback world({.memory_bytes = 1'000'000, .connection_bytes = 10'000});
+  std::deque<Stranger> idle;
+  for (int i = 0; i < 40; ++i) idle.emplace_back(world, "127.0.0.2").send(preface + settings);
+  world.until([&] { return world.server().stats().connections_open == 40; });
+  Stranger greedy(world);
+  greedy.send("POST /v3/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1900000\r\n\r\n");
+  world.until([&] {
+    greedy.send(std::string(10'000, 'x'));
+    return !greedy.read();
+  });
+  EXPECT_EQ(world.server().stats().ended_memory, 1u);
+  EXPECT_EQ(world.server().stats().connections_open, 40u);
+}
+
+TEST(Memory, OfConnectionsIsCounted) {
+  Loopback world({.memory_bytes = 1'000'000, .connection_bytes = 100'000});
+  std::deque<Stranger> strangers;
+  for (int i = 0; i < 8; ++i) strangers.emplace_back(world);
+  world.until([&] { return world.server().stats().connections_refused == 3; });
+  EXPECT_EQ(world.server().stats().connection_bytes, 500'000u) << "half of the memory is for what is said";
 }
 
 TEST(Strangers, BeyondTheLimitAreTurnedAway) {

@@ -149,6 +149,44 @@ TEST_F(Http, GivesUpOnSlowRequests) {
   EXPECT_EQ(world.server().stats().timed_out, 1u);
 }
 
+// The rules are gate_test.cpp's; that they are asked, and what is said, is here.
+TEST_F(Http, AsksWhoSendsARequest) {
+  world.server().http(
+      "/api/", [](const HttpRequest&, HttpReply reply) { reply.send(200, "text/plain", "done"); },
+      Access::calls);
+  world.server().called([](std::string_view name) { return name == "store.example"; });
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {"/api/put", "Host: 127.0.0.1\r\nContent-Type: application/json\r\n", "200"},
+      {"/api/put", "Host: store.example:80\r\nContent-Type: application/json\r\n", "200"},
+      {"/api/put", "Host: evil.example\r\nContent-Type: application/json\r\n", "403"},
+      {"/api/put", "Host: 127.0.0.1\r\nContent-Type: text/plain\r\n", "415"},
+      {"/api/put", "Host: 127.0.0.1\r\nContent-Type: application/json\r\nOrigin: http://evil.example\r\n",
+       "403"},
+      {"/v3/put", "Host: evil.example\r\nOrigin: http://evil.example\r\n", "200"},
+  };
+  for (const auto& [path, headers, status] : cases) {
+    Stranger stranger(world);
+    stranger.send("POST " + path + " HTTP/1.1\r\n" + headers +
+                  "Content-Length: 2\r\nConnection: close\r\n\r\n{}");
+    stranger.until_closed();
+    EXPECT_TRUE(stranger.received.starts_with("HTTP/1.1 " + status)) << headers << stranger.received;
+    EXPECT_EQ(status != "200", stranger.received.contains("{\"error\":\"")) << stranger.received;
+  }
+  const ServerStats stats = world.server().stats();
+  EXPECT_EQ(stats.http_refused_host, 1u);
+  EXPECT_EQ(stats.http_refused_type, 1u);
+  EXPECT_EQ(stats.http_refused_origin, 1u);
+}
+
+// Half of a body is memory of somebody who may never send the rest, over HTTP/1.1 as over HTTP/2.
+TEST_F(Http, CountsWhatIsHalfSent) {
+  Stranger stranger(world);
+  stranger.send("POST /v3/x HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n" + std::string(500, 'x'));
+  world.until([&] { return world.server().stats().request_bytes >= 500; });
+  stranger.socket().close();
+  world.until([&] { return world.server().stats().request_bytes == 0; });
+}
+
 TEST_F(Http, TakesTheLongestRoute) {
   world.server().http("/",
                       [](const HttpRequest&, HttpReply reply) { reply.send(200, "text/plain", "page"); });

@@ -102,7 +102,8 @@ class Loopback {
 // Somebody who sends what it likes.
 class Stranger {
  public:
-  explicit Stranger(Loopback& world) : world_(world), socket_(world.loop()) {
+  explicit Stranger(Loopback& world, const std::string& from = "127.0.0.1")
+      : world_(world), socket_(world.loop(), {boost::asio::ip::make_address(from), 0}) {
     socket_.connect({boost::asio::ip::make_address("127.0.0.1"), world.port()});
     socket_.non_blocking(true);
   }

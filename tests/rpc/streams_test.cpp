@@ -210,7 +210,7 @@ TEST(BackPressure, AClientThatTakesNothingIsCutOffWhenMemoryEnds) {
     if (call.send(std::string(1000, 'x'))) ++sent;
     return told.has_value();
   });
-  EXPECT_GE(sent, 490);
+  EXPECT_GE(sent, 480);
   EXPECT_LT(sent, 700);
   world.until(heard);
   EXPECT_EQ(heard.status.code, Code::unavailable);

@@ -91,6 +91,29 @@ TEST_F(Tls, SurvivesWhoDoesNotSpeakIt) {
   EXPECT_EQ(call(port, {.authority = file("authority.pem")}).status, Status{});
 }
 
+// Of handshakes that come to nothing no more are kept than the limit, and those of one address leave room.
+TEST_F(Tls, BoundsHandshakesUnderWay) {
+  Loopback small({.handshakes = 10});
+  const TlsFiles files = {.certificate = file("server.pem"), .key = file("server.key")};
+  const std::uint16_t port = small.server().listen("127.0.0.1:0", server_tls(files).value()).value();
+  namespace ip = boost::asio::ip;
+  std::vector<ip::tcp::socket> stuck;
+  for (int i = 0; i < 100; ++i) {
+    stuck.emplace_back(small.loop()).connect({ip::make_address("127.0.0.1"), port});
+    small.for_a_while(0ms);
+  }
+  small.until([&] { return small.server().stats().handshakes_ended == 95; });
+  EXPECT_EQ(small.server().stats().handshakes_open, 5u);
+  EXPECT_EQ(small.server().stats().connections_open, 5u);
+  Heard heard;
+  const auto channel = small.open({.endpoints = {"https://127.0.0.1:" + std::to_string(port)},
+                                   .tls = {.authority = file("authority.pem")}});
+  channel->unary(echo, "beside them", {.timeout = 10s}, heard.done());
+  small.until(heard);
+  EXPECT_EQ(heard.message, "beside them");
+  EXPECT_EQ(small.server().stats().handshakes_open, 4u) << "the oldest of its address went";
+}
+
 TEST_F(Tls, SaysWhichFileIsWrong) {
   EXPECT_TRUE(server_tls({}).error().contains("certificate"));
   EXPECT_TRUE(server_tls({.certificate = "/no/such", .key = "/no/such"}).error().contains("/no/such"));
