@@ -2,16 +2,22 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
+#include <set>
+#include <sstream>
 
 #include "catalogue/engines.hpp"
 #include "catalogue/membership/discovery.hpp"
 #include "cli/addresses.hpp"
+#include "cli/exposure.hpp"
+#include "cli/plan.hpp"
 #include "cli/serve_plan.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "desk/desk.hpp"
 #include "etcd/front.hpp"
 #include "live/member.hpp"
+#include "rpc/address.hpp"
+#include "rpc/machine.hpp"
 #include "rpc/server.hpp"
 
 namespace conclave::cli {
@@ -89,7 +95,13 @@ std::expected<live::MemberOptions, std::string> member_options(const ServePlan& 
   auto key = key_in(plan.key_file);
   if (!key) return Error(key.error());
   links.key = std::move(*key);
-  links.tls = {.certificate = plan.tls_cert, .key = plan.tls_key, .authority = plan.tls_ca};
+  // The certificate may be for clients alone.
+  if (!plan.client_tls || !plan.tls_ca.empty())
+    links.tls = {.certificate = plan.tls_cert, .key = plan.tls_key, .authority = plan.tls_ca};
+  const auto self = std::ranges::find(links.members, links.self, &live::Peer::id);
+  if (const auto closed = check_members_port(plan, plan.listen.empty() ? self->address() : links.listen);
+      !closed)
+    return Error(closed.error());
   if (plan.down_after > 0) {
     links.down_after = seconds(plan.down_after);
     links.heartbeat = std::min(links.heartbeat, links.down_after / 5);
@@ -143,7 +155,30 @@ cluster::ServerOptions raft_options(const ServePlan& plan, live::LinkOptions lin
 
 std::expected<rpc::TlsPtr, std::string> client_tls(const ServePlan& plan) {
   if (!plan.client_tls) return rpc::TlsPtr{};
-  return rpc::server_tls({.certificate = plan.tls_cert, .key = plan.tls_key, .authority = plan.tls_ca});
+  return rpc::server_tls({.certificate = plan.tls_cert,
+                          .key = plan.tls_key,
+                          .authority = plan.client_ca,
+                          .require_client_certificate = !plan.client_ca.empty()});
+}
+
+constexpr std::uint64_t least_client_memory = 16u << 20;
+
+std::expected<std::size_t, std::string> client_memory(const ServePlan& plan) {
+  if (plan.client_memory.empty()) return 0;
+  const auto size = parse_size(plan.client_memory);
+  if (!size) return Error("--client-memory: " + size.error());
+  if (*size < least_client_memory) return Error("--client-memory: less than 16M is of no use");
+  return static_cast<std::size_t>(*size);
+}
+
+// The names by which clients call this member, as far as we were told.
+std::set<std::string, std::less<>> client_names(const ServePlan& plan, const ClientUrls& urls) {
+  std::set<std::string, std::less<>> names = {rpc::host_in(plan.client)};
+  std::istringstream list(plan.client_hosts);
+  for (std::string one; std::getline(list, one, ',');) names.insert(rpc::host_in(one));
+  for (const auto& [id, all] : urls)
+    for (const std::string& url : all) names.insert(rpc::host_in(url));
+  return names;
 }
 
 // ---- running
@@ -155,21 +190,29 @@ class Service {
       if (verbose || level != live::LogLevel::debug) log_line(level, line);
     };
     if (auto fits = check(plan, entry); !fits) return fits;
-    auto options = plan.discover.empty() ? member_options(plan) : find_members(plan);
-    if (!options) return Error(options.error());
-    auto tls = client_tls(plan);
-    if (!tls) return Error(tls.error());
     const std::string client = plan.client.empty() ? "127.0.0.1:2379" : plan.client;
     const auto address = address_in(client);
     if (!address) return Error(address.error());
+    if (const auto closed = check_clients_port(plan, *address); !closed) return closed;
+    const auto memory = client_memory(plan);
+    if (!memory) return Error(memory.error());
+    auto tls = client_tls(plan);
+    if (!tls) return Error(tls.error());
+    auto options = plan.discover.empty() ? member_options(plan) : find_members(plan);
+    if (!options) return Error(options.error());
+    const rpc::ServerLimits limits = rpc::limits_here(*memory);
     if (const auto begun = begin(plan, entry, *options); !begun) return begun;
-    server_.emplace(loop_);
+    warn_of_clients(plan, *address);
+    server_.emplace(loop_, limits);
     const auto port = server_->listen(client, *tls);
     if (!port) return Error(port.error());
     client_ = live::in_words({address->host, *port});
     auto urls = client_urls(plan);
     if (!urls) return Error(urls.error());
     urls->try_emplace(options->links.self, std::vector{client_url(plan, client_)});
+    server_->called([this, names = client_names(plan, *urls)](std::string_view name) {
+      return names.contains("*") || names.contains(name) || is_in_the_book(name);
+    });
     if (machine_)
       front_.emplace(*server_, *machine_, etcd::FrontOptions{.client_urls = urls->at(options->links.self)},
                      log_);
@@ -196,6 +239,23 @@ class Service {
     if (!setting) return Error(setting.error());
     setting_ = std::move(*setting);
     return {};
+  }
+
+  // Members say themselves where clients reach them.
+  bool is_in_the_book(std::string_view name) const {
+    if (!machine_) return false;
+    for (const auto& [id, member] : machine_->server().book().members)
+      for (const std::string& url : member.clients)
+        if (rpc::host_in(url) == name) return true;
+    return false;
+  }
+
+  void warn_of_clients(const ServePlan& plan, const live::Address& listen) const {
+    if (!plan.client_ca.empty() || !reached_from_elsewhere(listen)) return;
+    log_(live::LogLevel::warning,
+         plan.client_tls
+             ? "event=clients_not_checked text=\"whoever reaches the port may do everything: --client-ca\""
+             : "event=insecure_clients text=\"whoever reaches the port may read and write everything\"");
   }
 
   // What decides between the members.
@@ -233,6 +293,7 @@ class Service {
       return Error("--discover needs --listen host:port, where the others reach this one");
     const auto self = address_in(plan.listen);
     if (!self) return Error(self.error());
+    if (const auto closed = check_members_port(plan, *self); !closed) return Error(closed.error());
     auto key = key_in(plan.key_file);
     if (!key) return Error(key.error());
     live::DiscoveryOptions options = {.group = plan.discover, .self = *self, .key = *key};
@@ -316,6 +377,7 @@ int serve(Flags& flags) {
   }
   const catalogue::Entry* entry = entry_or_complain(plan.engine.empty() ? "raft" : plan.engine);
   if (!entry) return usage_error;
+  if (!plan.client_ca.empty()) plan.client_tls = true;
   if (!entry->engine && entry->name != "raft")
     return complain(fmt::format("{} does not run as a service; those that do: raft, {}", entry->name,
                                 fmt::join(catalogue::engines(), ", ")));
@@ -360,6 +422,17 @@ void add_serve(CLI::App& app, Action& action) {
   verb->add_option("--tls-key", plan.tls_key, "its key");
   verb->add_option("--tls-ca", plan.tls_ca, "the authority that signed everybody's");
   verb->add_flag("--client-tls", plan.client_tls, "clients talk TLS too, to the same certificate");
+  verb->add_option("--client-ca", plan.client_ca,
+                   "every client must show a certificate of this authority (PEM); implies --client-tls");
+  verb->add_option("--client-host", plan.client_hosts,
+                   "more names by which clients call this member, with commas between; * takes all");
+  verb->add_option(
+      "--client-memory", plan.client_memory,
+      "memory for all clients together, like 512M (default: a quarter of the machine's, at most 256M)");
+  verb->add_flag("--insecure-clients", plan.insecure_clients,
+                 "serve clients on an address that other machines reach, although without TLS");
+  verb->add_flag("--insecure-members", plan.insecure_members,
+                 "listen for members on such an address, although without a key and without TLS");
   verb->add_option("--set", plan.set, "parameters of the algorithm: name=value; a tick is a millisecond");
   verb->add_option("--down-after", plan.down_after, "seconds of silence after which a member counts as down")
       ->check(CLI::PositiveNumber);
@@ -372,12 +445,13 @@ void add_serve(CLI::App& app, Action& action) {
   verb->footer(
       "Examples:\n"
       "  conclave serve\n"
-      "  conclave serve --engine maekawa --id 2 --members 1=a:7001,2=b:7001,3=c:7001 --client 0.0.0.0:2379\n"
+      "  conclave serve --engine maekawa --id 2 --members 1=a:7001,2=b:7001,3=c:7001 --key-file KEY\n"
+      "  conclave serve --client 0.0.0.0:2379 --tls-cert CERT --tls-key KEY --client-ca AUTHORITY\n"
       "  conclave serve --config member2.toml\n\n"
       "The file:\n"
       "  engine = \"ricart-agrawala\"\n"
       "  id = 2\n"
-      "  client = \"0.0.0.0:2379\"\n"
+      "  key-file = \"/etc/conclave/key\"\n"
       "  [members]\n"
       "  1 = \"a:7001\"\n"
       "  2 = \"b:7001\"");

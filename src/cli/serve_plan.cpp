@@ -141,6 +141,11 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.text("tls-key", plan.tls_key);
   file.text("tls-ca", plan.tls_ca);
   file.flag("client-tls", plan.client_tls);
+  file.text("client-ca", plan.client_ca);
+  file.text("client-host", plan.client_hosts);
+  file.text("client-memory", plan.client_memory);
+  file.flag("insecure-clients", plan.insecure_clients);
+  file.flag("insecure-members", plan.insecure_members);
   file.pairs("set", plan.set);
   file.seconds("down-after", plan.down_after);
   file.seconds("forget-after", plan.forget_after);

@@ -28,6 +28,11 @@ struct ServePlan {
   std::string tls_key = {};
   std::string tls_ca = {};
   bool client_tls = false;
+  std::string client_ca = {};         // who signs the certificates that clients must show
+  std::string client_hosts = {};      // names by which clients call this member, with commas between
+  std::string client_memory = {};     // for all of them together
+  bool insecure_clients = false;      // on an address that others reach, without TLS
+  bool insecure_members = false;      // likewise, without a key and without TLS
   std::vector<std::string> set = {};  // "name=value"
   double down_after = 0;              // seconds; 0: the usual
   double forget_after = 0;

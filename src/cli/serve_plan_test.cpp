@@ -34,6 +34,14 @@ TEST_F(PlanFile, SaysWhatFlagsSay) {
   EXPECT_EQ(plan->set, std::vector<std::string>{"T_t=50"});
   EXPECT_EQ(plan->down_after, 0.5);
   EXPECT_TRUE(plan->client_tls);
+  const auto open = read(
+      "client-ca = \"ca.pem\"\nclient-host = \"a,b\"\nclient-memory = \"1G\"\n"
+      "insecure-clients = true\ninsecure-members = true\n");
+  ASSERT_TRUE(open) << open.error();
+  EXPECT_EQ(open->client_ca, "ca.pem");
+  EXPECT_EQ(open->client_hosts, "a,b");
+  EXPECT_EQ(open->client_memory, "1G");
+  EXPECT_TRUE(open->insecure_clients && open->insecure_members);
   EXPECT_EQ(read("skip-entry = [26, 31]\n").value().skip_entries, (std::vector<std::uint64_t>{26, 31}));
 }
 

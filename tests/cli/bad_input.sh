@@ -17,6 +17,18 @@ refuses() {
   fi
 }
 
+# exposes WORDS command…: an open port is refused in one line, and two more say what mends it.
+exposes() {
+  local words=$1 status=0
+  shift
+  timeout 10 "$CONCLAVE" "$@" >"$work/stdout" 2>"$work/stderr" </dev/null || status=$?
+  if [ "$status" != 2 ] || [ -s "$work/stdout" ] || [ "$(wc -l <"$work/stderr")" != 3 ] || ! grep -qF -- "$words" "$work/stderr"; then
+    echo "conclave $*: status $status, wanted 2 and '$words' in three lines; got:" >&2
+    cat "$work/stdout" "$work/stderr" >&2
+    problems=$((problems + 1))
+  fi
+}
+
 # Names.
 refuses "did you mean ricart-agrawala?" sim ricart-agrawalla
 refuses "conclave catalogue lists all" sim zzzzzz
@@ -176,6 +188,27 @@ refuses "cannot write" serve --engine central-server --trace "$work/none/trace"
 refuses "cannot write" serve --data "$work/data" --trace "$work/none/trace"
 refuses "who joins writes none" serve --join --trace "$work/trace"
 refuses "is no lock" bench live --engines bully
+refuses "a server needs a certificate" serve --client-tls
+refuses "a server needs a certificate" serve --client-ca "$work/key"
+refuses "write 500M" serve --client-memory much
+refuses "less than 16M" serve --client-memory 1M
+
+# Ports that others reach. 192.0.2.1 is nobody's address: what is let by cannot listen there.
+for open in 0.0.0.0:0 :0 '[::]:0' '[::ffff:0.0.0.0]:0' 192.0.2.1:2379; do
+  exposes "--insecure-clients" serve --data "$work/data" --client "$open"
+  exposes "--client-tls --tls-cert FILE" serve --engine lamport --client "$open"
+done
+exposes "--insecure-members" serve --data "$work/data" --members 1=192.0.2.1:7101
+exposes "--key-file FILE" serve --engine lamport --id 2 --members 1=127.0.0.1:7101,2=192.0.2.1:7102
+exposes "--key-file FILE" serve --data "$work/data" --listen 0.0.0.0:7101
+exposes "--key-file FILE" serve --engine lamport --discover shop --expect 2 --listen 192.0.2.1:7101
+printf 'client = "0.0.0.0:0"\n' >"$work/open.toml"
+exposes "--insecure-clients" serve --data "$work/data" --config "$work/open.toml"
+printf 'insecure-members = true\nclient = "127.0.0.1:0"\n[members]\n1 = "192.0.2.1:7101"\n' >"$work/open.toml"
+refuses "192.0.2.1:7101: cannot listen" serve --engine lamport --config "$work/open.toml"
+for closed in 127.0.0.1 127.8.8.8 localhost '[::1]' '[::ffff:127.0.0.1]'; do
+  refuses "which of the members is this one" serve --members 1=127.0.0.1:7101,2=127.0.0.1:7102 --client "$closed:2379"
+done
 
 # Histories.
 refuses "No such file" history "$work/none.jsonl"

@@ -302,7 +302,7 @@ def cable_pulled(engine):
     """Silence without a word of farewell, and the same members when the cable is back."""
     cables = Cables(3)
     try:
-        group = Group(engine, 3)
+        group = Group(engine, 3, "--insecure-clients", "--insecure-members")
         for i in group.everyone:
             group.hosts[i] = f"{cables.net}.{i}"
             group.around[i] = cables.inside(i)

@@ -231,7 +231,8 @@ def fill(cluster, at, count):
     def puts(first):
         connection = http.client.HTTPConnection("127.0.0.1", cluster.client_ports[at])
         for number in range(first, count, 16):
-            connection.request("POST", "/v3/kv/put", json.dumps({"key": encoded(f"f/{number}"), "value": ""}))
+            connection.request("POST", "/v3/kv/put", json.dumps({"key": encoded(f"f/{number}"), "value": ""}),
+                               {"Content-Type": "application/json"})
             connection.getresponse().read()
     threads = [threading.Thread(target=puts, args=(first,)) for first in range(16)]
     for thread in threads:

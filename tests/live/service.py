@@ -8,6 +8,7 @@ the fault that it is about has fired; otherwise it fails.
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -264,6 +265,46 @@ def tls():
         return f"stranger: {wrong.stderr.strip()}; without TLS: {plain.stderr.strip()}"
 
 
+def client_certificates(engine, *own):
+    """Given an authority for clients, whoever has no certificate of it is not heard: by gRPC, by HTTP, by anything."""
+    group = Group(engine, 1)
+    made = subprocess.run(["bash", f"{HERE}/../rpc/certificates.sh", group.folder], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    file = lambda name: f"{group.folder}/{name}"  # noqa: E731
+    group.flags += ["--tls-cert", file("server.pem"), "--tls-key", file("server.key"), "--client-ca", file("authority.pem"),
+                    *[word.format(folder=group.folder) for word in own]]
+    ours = ["--cacert", file("authority.pem"), "--cert", file("alice.pem"), "--key", file("alice.key")]
+    group.client_flags = ours
+    strangers = {"nobody": ours[:2],
+                 "one of another authority": [*ours[:2], "--cert", file("mallory.pem"), "--key", file("mallory.key")]}
+    url = f"https://{group.endpoint(1)}"
+
+    def run(*command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "ETCDCTL_API": "3"})
+        return done.returncode, done.stdout + done.stderr
+
+    def lock(flags):
+        return run(CONCLAVE, "lock", "door", "--timeout", "3", "--endpoints", group.endpoint(1), *flags, "--", "true")
+
+    def curl(flags):
+        return run("curl", "-sS", "-m", "10", *flags, f"{url}/v3/lease/leases", "-d", "{}")
+
+    def etcdctl(flags):
+        # Without the certificate it would go on trying.
+        return run("timeout", "8", "etcdctl", "--endpoints", url, "--command-timeout", "3s", *flags, "lease", "list")
+
+    asked = {"conclave lock": lock, "curl": curl, **({"etcdctl": etcdctl} if shutil.which("etcdctl") else {})}
+    with group:
+        for name, ask in asked.items():
+            status, said = ask(ours)
+            assert status == 0, f"{name}: {said}"
+            for who, flags in strangers.items():
+                status, said = ask(flags)
+                assert status != 0 and "header" not in said, f"{name} of {who}: {said}"
+        assert run("curl", "-sS", "-m", "10", f"http://{group.endpoint(1)}/health")[0] != 0
+        return f"by {', '.join(asked)}"
+
+
 TESTS = {f"contention/{engine}": (lambda engine=engine: contention(engine, 3, 100)) for engine in LOCKS}
 TESTS["contention/maekawa"] = lambda: contention("maekawa", 1, 100)  # alone: among three it may deadlock, as published
 for size in (5, 7):
@@ -290,6 +331,8 @@ TESTS["two-with-one-id"] = two_with_one_id
 TESTS["lease-ends"] = lease_ends
 TESTS["python-client"] = python_client
 TESTS["tls"] = tls
+TESTS["client-certificates"] = lambda: client_certificates("ricart-agrawala")
+TESTS["client-certificates/raft"] = lambda: client_certificates("raft", "--data", "{folder}/data")
 
 
 if __name__ == "__main__":
