@@ -43,8 +43,7 @@ class Fronts : public testing::Test {
     machine = std::move(Machine::open(loop, options, {}, silent).value());
     serve({}, front_options);
   }
-  void serve(const rpc::ServerLimits& limits,
-             const FrontOptions& front_options = usual) {
+  void serve(const rpc::ServerLimits& limits, const FrontOptions& front_options = usual) {
     channel.reset();
     server.reset();
     front.reset();
@@ -219,6 +218,12 @@ class Fronts : public testing::Test {
   std::optional<rpc::Server> server;
   std::string endpoint;
   std::unique_ptr<rpc::Channel> channel;
+};
+
+// Where many may watch.
+class RoomyFronts : public Fronts {
+ protected:
+  RoomyFronts() : Fronts(FrontOptions{}) {}
 };
 
 TEST_F(Fronts, HeadersSayWhoAnsweredAndWhen) {
@@ -801,6 +806,22 @@ TEST_F(Fronts, WatchersAreRefusedBeforeOneConnectionHasTheRoomOfAll) {
   until([&] { return machine->watches().size() == 0; });
   EXPECT_EQ(server->stats().watcher_bytes, 0u);
   EXPECT_EQ(machine->watches().bytes(), 0u);
+}
+
+TEST_F(RoomyFronts, ManyRequestsOfOneStreamLetOthersPass) {
+  const auto watching = watch();
+  constexpr std::size_t many = 5000;
+  for (std::size_t i = 0; i < many; ++i) create(*watching, wish_for("a"));
+  std::size_t most = 0;
+  until([&] {
+    const std::size_t before = machine->watches().size();
+    loop.restart();
+    loop.poll_one();
+    most = std::max(most, machine->watches().size() - before);
+    return watching->told.size() == many;
+  });
+  EXPECT_EQ(machine->watches().size(), many);
+  EXPECT_LE(most, 512u) << "at once";
 }
 
 TEST_F(Fronts, AWatcherWhoseClientDoesNotReadIsToldEverythingLaterAndOthersNow) {

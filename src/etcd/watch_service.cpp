@@ -14,6 +14,10 @@ namespace {
 
 // Of what may be long, so much is done before somebody looks at the time.
 constexpr std::size_t steps = 512;
+constexpr std::uint64_t heard_at_once = 512;
+// Requests that are heard between two times that a stream had to wait for room. Events alone would keep it
+// full.
+constexpr std::uint64_t heard_without_room = 2048;
 
 const rpc::Status come_back = {rpc::Code::unavailable, "etcdserver: leader changed"};
 
@@ -61,7 +65,11 @@ void WatchService::grpc_stream(rpc::Call call) {
       return call.finish(rpc::unreadable);
     }
     hear(stream, request);
-    if (!call.congested()) return;
+    const bool others_wait = ++stream->heard % heard_at_once == 0;
+    if (!call.congested() || stream->heard < heard_without_room) {
+      if (others_wait) let_others_pass(stream, call);
+      return;
+    }
     // Who asks and does not read is held back.
     call.pause();
     stream->resume = [call]() mutable { call.resume(); };
@@ -70,6 +78,18 @@ void WatchService::grpc_stream(rpc::Call call) {
   call.on_half_close([this, call, stream]() mutable {
     end(stream);
     call.finish({});
+  });
+}
+
+// One piece of what is read may have thousands of requests.
+void WatchService::let_others_pass(const StreamPtr& stream, rpc::Call call) {
+  call.pause();
+  boost::asio::post(machine_.loop(), [this, stream, call, alive = alive_] {
+    if (!*alive) return;
+    slices_.run(stream->caller->peer().connection, [call]() mutable {
+      call.resume();
+      return false;
+    });
   });
 }
 
@@ -253,6 +273,7 @@ void WatchService::wait_for_room(const StreamPtr& stream) {
     const auto still = weak.lock();
     if (!still) return;
     still->waits_for_room = false;
+    still->heard = 0;
     machine_.watches().room(still->id);
     if (still->resume) std::exchange(still->resume, {})();
     run(history_);

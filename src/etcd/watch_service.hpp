@@ -52,7 +52,8 @@ class WatchService {
     kv::StreamId id = 0;
     rpc::CallerPtr caller = {};
     std::int64_t next_watch = 0;
-    std::size_t bytes = 0;  // of its watchers
+    std::uint64_t heard = 0;  // requests, since it had to wait for room
+    std::size_t bytes = 0;    // of its watchers
     bool waits_for_room = false;
     bool needs_leader = false;          // it has no use for a member that knows none
     bool one_watch = false;             // by JSON: ends with its watcher
@@ -69,6 +70,7 @@ class WatchService {
   void grpc_stream(rpc::Call call);
   StreamPtr open(rpc::CallerPtr caller);
   void hear(const StreamPtr& stream, const etcdserverpb::WatchRequest& request);
+  void let_others_pass(const StreamPtr& stream, rpc::Call call);
   void create(const StreamPtr& stream, const etcdserverpb::WatchCreateRequest& request);
   void refuse(const StreamPtr& stream, const std::string& why);
   void cancel(const StreamPtr& stream, std::int64_t watch);
