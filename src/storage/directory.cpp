@@ -218,11 +218,11 @@ Result<void> Directory::read_version(const std::string& stamp) {
   unsigned long long id = 0;
   const std::size_t begin = text->find("\nstamp ");
   const std::size_t end = begin == std::string::npos ? begin : text->find('\n', begin + 1);
-  if (end != std::string::npos &&
+  if (end != std::string::npos && text->starts_with(first_line(format_version)) &&
       std::sscanf(text->c_str() + first_line(format_version).size(), "directory %16llx\n", &id) == 1)
     stamp_ = text->substr(begin + 7, end - begin - 7);
   id_ = id;
-  if (*text != version_text(id_, stamp_))
+  if (*text != version_text(id_, stamp_) || !is_stamp(stamp_))
     return refuse(
         FailureKind::damaged,
         fmt::format("{} is damaged; restore it from a backup, or remove {} and let the member join anew",

@@ -4,7 +4,8 @@
 //      blocks are full, and the last one. P: an unfinished one of another member, that is continued;
 //      Q: one whose sums fit, by the same member or by another.
 //   D: up to where the log was durable. T: how often a process began, with a sum that fits.
-//   V: the version, with a sum that fits. B: the state of a snapshot, with or without the book of members.
+//   V: the version, with a sum that fits, W: as it is. B: the state of a snapshot, with or without the book
+//   of members.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -250,6 +251,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'D': read_durable(bytes); break;
     case 'T': read_starts(with_sum(bytes)); break;
     case 'V': place().open_with(with_sum(bytes)); break;
+    case 'W': place().open_with({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); break;
     default: read_state(bytes); break;
   }
   return 0;

@@ -2,12 +2,14 @@
 #include "storage/directory.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "journal.hpp"
+#include "storage/crc32c.hpp"
 
 namespace conclave::storage {
 namespace {
@@ -78,6 +80,23 @@ TEST_F(DirectoryTest, OfAnotherVersionIsRefused) {
   ASSERT_FALSE(later);
   EXPECT_EQ(later.error().kind, FailureKind::wrong_version);
   EXPECT_NE(later.error().text.find("format 2"), std::string::npos) << later.error().text;
+}
+
+TEST_F(DirectoryTest, WithAVersionThatNobodyWroteIsRefused) {
+  ASSERT_TRUE(Directory::open(path_, {.stamp = "x"}));
+  const auto with_stamp = [](const std::string& stamp) {
+    const std::string text = "conclave data, format 1\ndirectory 0123456789abcdef\nstamp " + stamp + "\n";
+    return text + fmt::format("crc32c {:08x}\n", crc32c(std::as_bytes(std::span(text))));
+  };
+  write_text(path_ + "/VERSION", with_stamp(std::string(most_stamp_bytes, 'x')));
+  EXPECT_TRUE(Directory::open(path_));
+  for (const std::string& text :
+       {with_stamp(std::string(most_stamp_bytes + 1, 'x')), std::string("\nstamp \n")}) {
+    write_text(path_ + "/VERSION", text);
+    const auto opened = Directory::open(path_);
+    ASSERT_FALSE(opened) << text;
+    EXPECT_EQ(opened.error().kind, FailureKind::damaged);
+  }
 }
 
 TEST_F(DirectoryTest, WithAnyChangedByteInItsVersionIsRefused) {
