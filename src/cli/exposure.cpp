@@ -2,18 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-
 namespace conclave::cli {
-
 namespace {
-
-bool is_loopback(const boost::asio::ip::address& address) {
-  if (address.is_v6() && address.to_v6().is_v4_mapped())
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).is_loopback();
-  return address.is_loopback();
-}
 
 std::unexpected<std::string> exposed(const live::Address& listen, std::string_view what,
                                      std::string_view cure, std::string_view why_not) {
@@ -23,20 +13,8 @@ std::unexpected<std::string> exposed(const live::Address& listen, std::string_vi
 
 }  // namespace
 
-bool reached_from_elsewhere(const live::Address& address) {
-  using boost::asio::ip::tcp;
-  boost::asio::io_context loop(1);
-  boost::system::error_code error;
-  const auto found =
-      tcp::resolver(loop).resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
-  if (error) return false;
-  for (const auto& one : found)
-    if (!is_loopback(one.endpoint().address())) return true;
-  return false;
-}
-
 std::expected<void, std::string> check_clients_port(const ServePlan& plan, const live::Address& listen) {
-  if (plan.client_tls || plan.insecure_clients || !reached_from_elsewhere(listen)) return {};
+  if (plan.client_tls || plan.insecure_clients || !live::reached_from_elsewhere(listen.host)) return {};
   return exposed(
       listen, "read and write everything",
       "--client-tls --tls-cert FILE --tls-key FILE, and --client-ca FILE to let in only whom it signed; or",
@@ -45,7 +23,8 @@ std::expected<void, std::string> check_clients_port(const ServePlan& plan, const
 
 std::expected<void, std::string> check_members_port(const ServePlan& plan, const live::Address& listen) {
   const bool tls = !plan.tls_cert.empty() && !plan.tls_ca.empty();
-  if (!plan.key_file.empty() || tls || plan.insecure_members || !reached_from_elsewhere(listen)) return {};
+  if (!plan.key_file.empty() || tls || plan.insecure_members || !live::reached_from_elsewhere(listen.host))
+    return {};
   return exposed(
       listen, "join as a member",
       "--key-file FILE, a secret that all members share (head -c 32 /dev/urandom | base64 > FILE); or",

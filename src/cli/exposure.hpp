@@ -1,4 +1,4 @@
-// Whether a port can be reached from other machines, and what is said to who opens it to all of them.
+// What is said to an operator who opens a port to other machines without anything that keeps strangers out.
 #pragma once
 #include <expected>
 #include <string>
@@ -7,9 +7,6 @@
 #include "live/members.hpp"
 
 namespace conclave::cli {
-
-// False of what is on this machine only, and of names that nobody knows: who listens there is told so.
-bool reached_from_elsewhere(const live::Address& address);
 
 // What is wrong with ports that are open to others without anything that keeps strangers out; and how to
 // mend it.

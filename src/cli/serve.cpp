@@ -102,6 +102,7 @@ std::expected<live::MemberOptions, std::string> member_options(const ServePlan& 
   if (const auto closed = check_members_port(plan, plan.listen.empty() ? self->address() : links.listen);
       !closed)
     return Error(closed.error());
+  links.insecure = plan.insecure_members;
   if (plan.down_after > 0) {
     links.down_after = seconds(plan.down_after);
     links.heartbeat = std::min(links.heartbeat, links.down_after / 5);
@@ -251,7 +252,7 @@ class Service {
   }
 
   void warn_of_clients(const ServePlan& plan, const live::Address& listen) const {
-    if (!plan.client_ca.empty() || !reached_from_elsewhere(listen)) return;
+    if (!plan.client_ca.empty() || !live::reached_from_elsewhere(listen.host)) return;
     log_(live::LogLevel::warning,
          plan.client_tls
              ? "event=clients_not_checked text=\"whoever reaches the port may do everything: --client-ca\""

@@ -30,7 +30,7 @@ std::expected<void, std::string> Links::Loop::listen() {
     return std::unexpected(fmt::format("{}: cannot {}: {}", in_words(where), what, error.message()));
   };
   if (error) return at_fault("find the address");
-  if (!proves() && !options_.insecure && !is_loopback(where.host))
+  if (!proves() && !options_.insecure && reached_from_elsewhere(where.host))
     return std::unexpected(fmt::format(
         "{}: members are not waited for there without a key or TLS, since whoever reaches that address could "
         "say to "

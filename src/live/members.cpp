@@ -16,19 +16,19 @@ std::string in_words(const Address& address) {
                 : fmt::format("{}:{}", address.host, address.port);
 }
 
-bool is_loopback(const std::string& host) {
+bool reached_from_elsewhere(const std::string& host) {
   using boost::asio::ip::tcp;
   boost::asio::io_context nobody_runs_it;
   tcp::resolver resolver(nobody_runs_it);
   boost::system::error_code error;
   const auto found = resolver.resolve(host, "0", tcp::resolver::passive, error);
-  const auto here = [](const auto& entry) {
+  const auto elsewhere = [](const auto& entry) {
     const boost::asio::ip::address address = entry.endpoint().address();
     if (address.is_v6() && address.to_v6().is_v4_mapped())
-      return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).is_loopback();
-    return address.is_loopback();
+      return !boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).is_loopback();
+    return !address.is_loopback();
   };
-  return !error && !found.empty() && !host.empty() && std::all_of(found.begin(), found.end(), here);
+  return !error && std::any_of(found.begin(), found.end(), elsewhere);
 }
 
 std::string members_digest(std::vector<Peer> members) {

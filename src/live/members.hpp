@@ -16,9 +16,10 @@ struct Address {
 };
 std::string in_words(const Address& address);
 
-// Whether only this machine reaches that host: a literal address, or a name all of whose addresses are such.
-// Asks the resolver of the system for a name, and waits for it; one that is not known is none.
-bool is_loopback(const std::string& host);
+// Whether other machines reach what listens there: not if it is a loopback address, or a name all of whose
+// addresses are such. Asks the resolver of the system for a name, and waits for it. False of a name that is
+// not known: listening there fails anyway.
+bool reached_from_elsewhere(const std::string& host);
 
 struct Peer {
   NodeId id = {};
