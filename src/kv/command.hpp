@@ -155,7 +155,7 @@ inline constexpr std::size_t max_txn_operations = 128;         // in a list; wha
 inline constexpr std::size_t max_txn_total = 1024;             // in all lists together
 // What a transaction that stands in the log may look at while it is applied, all its comparisons and reads
 // together: nobody else is served meanwhile.
-inline constexpr std::uint64_t max_reach = 100'000;  // keys
+inline constexpr std::uint64_t max_reach = 50'000;  // keys
 // What may come of a command that writes, reckoned before anything is done: keys and values, and what stands
 // around them.
 inline constexpr std::uint64_t max_answer = std::uint64_t{64} << 20;
