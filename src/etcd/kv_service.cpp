@@ -43,6 +43,7 @@ void Front::offer_kv() {
 
 void Front::range(const pb::RangeRequest& request, const CallerPtr& caller) {
   if (request.serializable()) return answers_.range(request, caller);
+  Answers::keep(request, caller);
   machine_.read([this, request, caller](const rpc::Status& status) {
     if (!status.ok()) return caller->refuse(status);
     if (!caller->over()) answers_.range(request, caller);
