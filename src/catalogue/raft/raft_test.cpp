@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "catalogue/judge.hpp"
+#include "catalogue/log/store_monitor.hpp"
 
 namespace conclave::catalogue {
 namespace {
@@ -37,6 +38,26 @@ TEST(RaftRow, ANewLeaderTakesOverAndTheOldOneCatchesUp) {
     const auto leaders = std::ranges::find(judged.facts, "leaders", &trace::Fact::name);
     EXPECT_NE(leaders->json.find(','), std::string::npos) << "seed " << seed << ": one leader all the time";
   }
+}
+
+// Leaders crash under readers, and no promise is kept by judging nothing.
+TEST(RaftRow, ReadsArePromptWhoeverLeads) {
+  const Entry& entry = *find("raft");
+  std::uint64_t judged = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    sim::Options options = {.nodes = 3, .faults = {.crash = true}, .seed = seed};
+    entry.usual(options);
+    const Setting setting = {.protocol = "raft",
+                             .members = entry.members(3),
+                             .parameters = {{"reads", "3"}, {"patience", "400"}},
+                             .seed = seed};
+    const auto monitor = entry.monitor(options, setting);
+    entry.simulate(options, setting, monitor.get());
+    const auto& reads = dynamic_cast<const StoreMonitor&>(*monitor).log().prompt_reads();
+    EXPECT_TRUE(reads.verdict().holds) << "seed " << seed << ": " << reads.verdict().why;
+    judged += reads.judged();
+  }
+  EXPECT_GT(judged, 1000u);
 }
 
 }  // namespace
