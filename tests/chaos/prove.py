@@ -30,8 +30,8 @@ def attack(name, short=True):
     return Finder(name, [f"{HERE}/hostile.py", PROGRAMS[0], "--short", "--attack", name], short)
 
 
-def fault(name, *flags, seconds=3):
-    return Finder(name, [f"{HERE}/chaos.py", *PROGRAMS, "--members", "3", "--seconds", str(seconds), "--seed", "1",
+def fault(name, *flags, seconds=3, seed=1):
+    return Finder(name, [f"{HERE}/chaos.py", *PROGRAMS, "--members", "3", "--seconds", str(seconds), "--seed", str(seed),
                          "--patience", "5", "--only", name, *flags], short=False)
 
 
@@ -57,7 +57,7 @@ TWINS = {
     "leaves_the_soft_limit": attack("more connections than descriptors"),
     "gives_one_address_all": attack("all connections of one address"),
     "counts_no_memory": attack("half-sent messages"),
-    "asks_only_once": fault("leader is killed", "--readers", "15", seconds=8),
+    "asks_only_once": fault("leader is killed", "--readers", "15", seconds=16, seed=2),
     "gives_up_when_interrupted": fault("calls are interrupted"),
     "writes_half": fault("calls do half"),
     "believes_short_files": fault("tails of files are gone"),

@@ -70,14 +70,17 @@ void Machine::look_at_clock() {")
 
 # Of reads.
 
-# A question that was under way when the leader died was asked of nobody else.
+# A new leader asked its own questions of nobody, whoever proposed something put off the time to ask again, and rounds that
+# nobody waited for any more kept others from beginning.
 twin_line(asks_only_once protocols/raft/raft.hpp
-  "role = Follower{leader};\n    submit(out);"
-  "role = Follower{leader};\n    submit(out);\n    if (twin(\"asks_only_once\")) return;")
+  "if (asked.empty()) {"
+  "if (asked.empty() || twin(\"asks_only_once\")) {")
 twin_line(asks_only_once protocols/raft/raft.hpp
-  "if (!wanted.empty() && wanted.front().serial == retried) submit(out);"
-  "if (!wanted.empty() && wanted.front().serial == retried) submit(out);
-    if (twin(\"asks_only_once\")) return wait_for_answers(out);")
+  "if (wanted.size() + asked.size() == 1) wait_for_answers(out);\n    submit("
+  "if (wanted.size() + (twin(\"asks_only_once\") ? 0 : asked.size()) == 1) wait_for_answers(out);\n    submit(")
+twin_line(asks_only_once etcd/machine.cpp
+  "static_cast<std::size_t>(awaited) < most_rounds"
+  "(twin(\"asks_only_once\") ? rounds_.size() : static_cast<std::size_t>(awaited)) < most_rounds")
 
 # Of the links.
 
@@ -163,19 +166,4 @@ twin_line(writes_half storage/file.cpp
   "const auto count = static_cast<std::size_t>(put);"
   "const auto count =
         twin(\"writes_half\") ? first.size() + second.size() : static_cast<std::size_t>(put);")
-set(TWIN_USERS storage/directory.cpp storage/segment_supply.cpp)
-
-# Of reads.
-
-# A new leader asked its own questions of nobody, whoever proposed something put off the time to ask again, and rounds that
-# nobody waited for any more kept others from beginning.
-twin_line(asks_only_once protocols/raft/raft.hpp
-  "if (asked.empty()) {"
-  "if (asked.empty() || twin(\"asks_only_once\")) {")
-twin_line(asks_only_once protocols/raft/raft.hpp
-  "if (wanted.size() + asked.size() == 1) wait_for_answers(out);\n    submit("
-  "if (wanted.size() + (twin(\"asks_only_once\") ? 0 : asked.size()) == 1) wait_for_answers(out);\n    submit(")
-twin_line(asks_only_once etcd/machine.cpp
-  "static_cast<std::size_t>(awaited) < most_rounds"
-  "(twin(\"asks_only_once\") ? rounds_.size() : static_cast<std::size_t>(awaited)) < most_rounds")
-list(APPEND TWIN_USERS cluster/server.cpp)
+set(TWIN_USERS storage/directory.cpp storage/segment_supply.cpp cluster/server.cpp)
