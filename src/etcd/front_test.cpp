@@ -299,7 +299,7 @@ TEST_F(Fronts, AWideReadIsAnsweredAsASmallOneIs) {
 
 // Of 4 MiB, an answer may have one.
 TEST_F(Fronts, AReadWhoseAnswerWouldBeTooLargeIsRefused) {
-  serve({.memory_bytes = 4 << 20});
+  serve({.memory_bytes = 2 << 20});
   put_many(20, std::string(60'000, 'v'));
   const auto refused = range(many());
   EXPECT_EQ(refused->status.code, rpc::Code::resource_exhausted);

@@ -41,8 +41,9 @@ HeaderFields fields(const Metadata& metadata) {
 // nghttp2 calls these with the session as user data. What a handler throws (a broken invariant) must not fly
 // through C: it is kept until nghttp2 has returned.
 struct Session::Callbacks {
-  // Of frames that bring nothing, so many may be in hand after large answers.
-  static constexpr double most_earned = 4096;
+  // Of frames that bring nothing, so many may be in hand after answers: a client that was slow may give room
+  // for each of the small answers that its socket had, twice, and all at once.
+  static constexpr double most_earned = 100'000;
 
   static Session& self(void* user) { return *static_cast<Session*>(user); }
   template <class Body>
