@@ -159,8 +159,8 @@ void Answers::tell(kv::Revision revision, Pieces::Result result, const rpc::Call
 void Answers::refuse_too_large(std::size_t bytes, const rpc::CallerPtr& caller) {
   ++stats_.too_large;
   caller->refuse(
-      {rpc::Code::resource_exhausted,
-       fmt::format("grpc: trying to send message larger than max ({} vs. {})", bytes, caller->largest_answer())});
+      {rpc::Code::resource_exhausted, fmt::format("grpc: trying to send message larger than max ({} vs. {})",
+                                                  bytes, caller->largest_answer())});
 }
 
 // ---- what is not

@@ -103,8 +103,8 @@ class Machine {
   // those that would change nothing there are answered as reads are.
   void renew(kv::LeaseId lease, Renewed then);
 
-  // The state as bytes, as it is now or a little later: what the store was after the entry with this index. If a
-  // snapshot of Raft's is due, it is the same; otherwise nothing is written to the disk for it.
+  // The state as bytes, as it is now or a little later: what the store was after the entry with this index.
+  // If a snapshot of Raft's is due, it is the same; otherwise nothing is written to the disk for it.
   struct Saved {
     std::uint64_t index = 0;
     Payload state = {};
