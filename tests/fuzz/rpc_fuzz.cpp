@@ -65,12 +65,15 @@ struct FuzzedServer final : Session::Owner {
       call.on_message([call](std::string_view) mutable { call.pause(); });
       kept.push_back(std::move(call));
     }};
-    core->routes["/"] = [this](const HttpRequest& request, HttpReply reply) {
-      if (request.body.empty()) return reply.send(200, "text/plain", request.path);
-      reply.begin(200, {});
-      reply.write(request.body);
-      replies.push_back(std::move(reply));
-    };
+    core->routes["/"] = {.handler =
+                             [this](const HttpRequest& request, HttpReply reply) {
+                               if (request.body.empty()) return reply.send(200, "text/plain", request.path);
+                               reply.begin(200, {});
+                               reply.write(request.body);
+                               replies.push_back(std::move(reply));
+                             },
+                         .access = Access::anybody};
+    core->routes["/v3"] = {.handler = core->routes["/"].handler, .access = Access::calls};
   }
   StreamPtr open_stream() override {
     auto call = core->pool->take();

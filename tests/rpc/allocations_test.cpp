@@ -16,7 +16,7 @@ struct Echoes final : Session::Owner {
   Echoes() {
     core->methods["/test.Echo/Unary"] = {
         .unary = [](Call call, std::string_view bytes) { call.reply(bytes); }};
-    session.receive({NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN});
+    session.receive({NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN}, {});
   }
   StreamPtr open_stream() override {
     auto call = core->pool->take();
@@ -56,18 +56,18 @@ TEST(ASteadyServer, TakesNoMemoryForACall) {
   constexpr std::uint32_t warm_up = 100;
   constexpr std::uint32_t calls = 1000;
   Echoes server;
-  server.session.receive(frame(NGHTTP2_SETTINGS, 0, 0, ""));
+  server.session.receive(frame(NGHTTP2_SETTINGS, 0, 0, ""), {});
   std::vector<std::string> input;
   for (std::uint32_t i = 0; i < warm_up + calls; ++i) input.push_back(call_bytes(2 * i + 1));
   // The answers fill the client's window: it is opened once for all of them.
-  server.session.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, std::string("\0\x10\0\0", 4)));
+  server.session.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, std::string("\0\x10\0\0", 4)), {});
   std::string out;
   for (std::uint32_t i = 0; i < warm_up + calls; ++i) {
     if (i == warm_up) {
       EXPECT_GT(bench::counted().count, 0u) << "the first calls take memory, and the counter sees it";
     }
     if (i == 0 || i == warm_up) bench::start_counting();
-    ASSERT_TRUE(server.session.receive(input[i]));
+    ASSERT_TRUE(server.session.receive(input[i], {}));
     out.clear();
     server.session.produce(out, 64 * 1024);
     ASSERT_GT(out.size(), 256u);
