@@ -9,7 +9,9 @@ namespace pb = etcdserverpb;
 
 namespace {
 
-constexpr std::size_t most_states = 2;  // different ones, for those who save them
+// Different ones, for those who save them; and only one if it is as large as that.
+constexpr std::size_t most_states = 2;
+constexpr std::size_t large_state = std::size_t{32} << 20;
 constexpr std::size_t blob_bytes = 32 * 1024;
 constexpr std::size_t page_bytes = 512;  // etcd's client wants whole pages, and the digest after them
 
@@ -86,7 +88,11 @@ void Downloads::forget_the_gone() {
 // One at a time. Who asks after it was begun would be given what was before.
 void Downloads::make_state() {
   forget_the_gone();
-  if (making_ || waiting_.empty() || states_.size() >= most_states) return;
+  const bool is_large = std::ranges::any_of(states_, [](const auto& weak) {
+    const auto state = weak.lock();
+    return state && state->saved.state.size() >= large_state;
+  });
+  if (making_ || waiting_.empty() || states_.size() >= (is_large ? 1 : most_states)) return;
   making_ = true;
   served_next_ = std::exchange(waiting_, {});
   machine_.save([this, alive = alive_](const auto& saved) {

@@ -70,6 +70,8 @@ bool ServerCall::may_begin() {
     return false;
   }
   if (session_->account().room() > 0) return true;
+  // What others took is no reason to refuse a client that has next to nothing: those who have most end soon.
+  if (session_->account().used_by_calls() <= limits.small_answer_bytes) return true;
   ++core_->stats.calls_refused_memory;
   return false;
 }

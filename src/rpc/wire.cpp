@@ -176,8 +176,9 @@ void Wire::say_goodbye() {
 void Wire::discard() {
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
     if (self->closed_) return;
-    if (!error) self->socket_.read_some(asio::buffer(scratch()), error);
-    if (error && error != asio::error::would_block) return self->close();
+    if (!error) self->discarded_ += self->socket_.read_some(asio::buffer(scratch()), error);
+    const bool is_bad = error && error != asio::error::would_block;
+    if (is_bad || self->discarded_ > most_discarded) return self->close();
     self->discard();
   });
 }

@@ -69,6 +69,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   static constexpr std::size_t tls_read_bytes = 4 * 1024;
   static constexpr std::chrono::milliseconds usual_linger{2000};
   static constexpr std::chrono::milliseconds brief_linger{500};
+  // More cannot have been on its way when the peer was told: who goes on sending gets no more of our time.
+  static constexpr std::size_t most_discarded = std::size_t{4} << 20;
 
   void read();
   void read_plain();
@@ -96,6 +98,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   bool established_ = false;  // TLS: the handshake is done
   bool closing_ = false;
   bool goodbye_waits_ = false;  // for the read under way to end
+  std::size_t discarded_ = 0;   // since the good-bye
   bool closed_ = false;
 };
 

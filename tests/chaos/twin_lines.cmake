@@ -16,10 +16,10 @@ twin_line(counts_pings_for_ever rpc/session.cpp
   "idle_frames_(limits.idle_burst, limits.idle_per_second)"
   "idle_frames_(limits.idle_burst, twin(\"counts_pings_for_ever\") ? 0 : limits.idle_per_second)")
 
-# While 64 MiB waited on a connection, answers were dropped, of what had been done.
+# While much waited on a connection, answers were dropped, of what had been done.
 twin_line(drops_answers rpc/message_stream.cpp
   "if (bytes <= most) return true;"
-  "const bool drops = twin(\"drops_answers\") && session_ != nullptr && session_->pending_output() > (64u << 20);
+  "const bool drops = twin(\"drops_answers\") && session_ != nullptr && session_->pending_output() > (4u << 20);
   if (bytes <= most && !drops) return true;")
 
 # Whatever clients make a member keep: there was a bound for each connection, and none for all.

@@ -120,7 +120,7 @@ set(is_back_and_stands "node.look_up_configuration();
 twin(counts_votes_for_what_it_lost "counts votes given to a log that a crash has shortened"
   "if (theirs.last != log.last()) return"
   "if (theirs.term != ballot.term) return"
-  "nodes=3 seeds=3000 variant=no-pre-vote" "${is_back}" "${is_back_and_stands}")
+  "nodes=3 seeds=20000 faults=crash,unsynced,stall,slow,reorder" "${is_back}" "${is_back_and_stands}")
 twin(leads_off_the_record "leads in a term that its disk does not have"
   "role = Candidate{};"
   "role = Candidate{.votes = {self}};"
