@@ -24,7 +24,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from arena import NO_SPACE, Arena, Void, say  # noqa: E402
 from clients import READERS, Clients, check_keepers, check_reads, explained, judged  # noqa: E402
-from harness import Skipped, wait_until  # noqa: E402
+from harness import MISTAKES, Skipped, wait_until  # noqa: E402
 from strikes import FAULTS, MOST_NEWCOMERS, NEED_NEWCOMERS, cut_hearing, cut_off, cut_sending, schedule, torment  # noqa: E402
 
 # What must have happened for each second planned, or a run says nothing.
@@ -190,6 +190,8 @@ def main():
         except Void as why:
             say(f"VOID: {why}")
             status = status or 3
+        except MISTAKES:
+            raise
         except Exception as error:  # the other runs are still worth it
             say(f"FAILED: {type(error).__name__}: {error}")
             status = 1

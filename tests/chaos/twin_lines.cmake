@@ -5,7 +5,7 @@ twin_line(forgets_silent_watchers rpc/message_stream.cpp
   "|| session_->crowded();"
   "||
       (twin(\"forgets_silent_watchers\")
-           ? session_->pending_output() >= session_->limits().connection_output_bytes
+           ? session_->pending_output() >= (1u << 20)
            : session_->crowded());")
 twin_line(forgets_silent_watchers rpc/session.cpp
   "stream.wants_drained_ = true;\n  queue_if_drained(stream);"
@@ -19,7 +19,7 @@ twin_line(counts_pings_for_ever rpc/session.cpp
 # While much waited on a connection, answers were dropped, of what had been done.
 twin_line(drops_answers rpc/message_stream.cpp
   "if (bytes <= most) return true;"
-  "const bool drops = twin(\"drops_answers\") && session_ != nullptr && session_->pending_output() > (4u << 20);
+  "const bool drops = twin(\"drops_answers\") && session_ != nullptr && session_->pending_output() >= (1u << 20);
   if (bytes <= most && !drops) return true;")
 
 # Whatever clients make a member keep: there was a bound for each connection, and none for all.

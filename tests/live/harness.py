@@ -19,6 +19,10 @@ import time
 CONCLAVE, CONTENDER = (sys.argv[1:3] + ["", ""])[:2]
 
 
+# What is wrong with a test itself, and says nothing of whoever is tested.
+MISTAKES = (NameError, AttributeError, TypeError, ImportError)
+
+
 class Skipped(Exception):
     """This machine lacks what the test needs."""
 
