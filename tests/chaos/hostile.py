@@ -745,11 +745,13 @@ def four_ranges(scene):
 
 @attack("small calls beside a wide range", "large values")
 def small_calls(scene):
-    connection = scene.connect()
+    connection = scene.connect(window=0)
     for megabytes in [1] * 64 + [100]:
         connection.ask(http2.RANGE, large(megabytes))
-    time.sleep(0.5)  # nothing is read
+    time.sleep(0.5)
     asked = [connection.ask(http2.PUT, put("counted", str(i))) for i in range(200)]
+    time.sleep(0.5)
+    connection.write(http2.settings((4, 1 << 20)))  # until now nothing was taken
     statuses = [connection.answer(number, 40)[0] for number in asked]
     other = scene.connect()
     found = fields(other.must(http2.RANGE, get("counted"))).get(2, [])
