@@ -14,14 +14,17 @@
 namespace conclave::storage {
 namespace {
 
-// The process may open no file more, as if others had taken all there are.
+// The process may open no file more, as if others had taken all there are; or as if they took those, too,
+// that it closes.
 class NoDescriptors {
  public:
-  NoDescriptors() {
+  enum class Others { have_all, take_all };
+  explicit NoDescriptors(Others others = Others::have_all) {
     getrlimit(RLIMIT_NOFILE, &before_);
     const int lowest = ::dup(STDIN_FILENO);
     ::close(lowest);
-    const rlimit none = {.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before_.rlim_max};
+    const auto most = static_cast<rlim_t>(others == Others::take_all ? 0 : lowest);
+    const rlimit none = {.rlim_cur = most, .rlim_max = before_.rlim_max};
     setrlimit(RLIMIT_NOFILE, &none);
   }
   ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
@@ -69,12 +72,13 @@ TEST_F(Scarcity, OfDescriptorsDoesNotKeepALogFromRolling) {
 TEST_F(Scarcity, OfDescriptorsMakesALogWaitThatHasNoneKeptBack) {
   journal_.directory_options.spare_descriptors = 0;
   open();
+  journal_.log->settle();
   std::atomic<std::uint64_t> durable = 0;
   std::atomic<int> waits = 0;
   std::atomic<int> went_on = 0;
   std::atomic<int> failures = 0;
   std::uint64_t last = 0;
-  auto none = std::make_unique<NoDescriptors>();
+  auto none = std::make_unique<NoDescriptors>(NoDescriptors::Others::take_all);
   {
     Flusher flusher(std::move(journal_.log), {.retry_after = std::chrono::milliseconds(1)},
                     {.durable = [&](std::uint64_t upto) { durable = upto; },
