@@ -637,7 +637,7 @@ def watches_not_taken(connection):
     connection.write(http2.settings((4, 0)))
 
 
-@attack("ten thousand idle and a thousand hostile", "large values")
+@attack("ten thousand idle and a thousand hostile", "large values", memory=640 << 20)  # a state of 100 MiB among it
 def idle_and_hostile(scene):
     hello = http2.PREFACE + http2.settings() + frame(http2.SETTINGS, http2.ACK, 0)
     idle = scene.silent(scaled(2_000, 10_000), source="127.0.0.2", say=hello)
@@ -793,8 +793,8 @@ def idle_pings(scene):
 
 @attack("hours of idleness")
 def hours_idle(scene):
-    # As fast as it is allowed for ever: 2,000 are what a client sends in five hours and a half, one each 10 s.
-    return pinging(scene, scaled(400, 2000), 0.05)
+    # Nearly as fast as it is allowed for ever: 2,000 are what a client sends in five hours and a half, one each 10 s.
+    return pinging(scene, scaled(400, 2000), 0.06)
 
 
 @attack("slow requests")
