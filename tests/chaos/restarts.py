@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "live"))
 sys.path.insert(0, HERE)
 import http2  # noqa: E402
-from harness import CONCLAVE, free_ports, wait_until  # noqa: E402
+from harness import CONCLAVE, MISTAKES, free_ports, wait_until  # noqa: E402
 from http2 import Closed, Connection, fields, get, message, put  # noqa: E402
 
 CLOCK_STEP = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -325,6 +325,8 @@ def main():
             word, text = "ok", run_some(size, restarts, seed, "--frozen" in sys.argv)
         except Void as why:
             word, text, status = "VOID", why, status or 3
+        except MISTAKES:
+            raise
         except Exception as error:  # the other size is still worth it
             word, status = "FAIL", 1
             text = f"{size} members: " + (str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}")
