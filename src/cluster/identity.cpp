@@ -12,6 +12,17 @@ namespace {
 
 // These bytes, the book's length, the book. A state without them is the machine's alone.
 constexpr std::string_view book_mark = "cnclvbk2";
+constexpr std::size_t preface_head = book_mark.size() + sizeof(std::uint64_t);
+// A thousand members with names and addresses take less.
+constexpr std::uint64_t most_book_bytes = 16 << 20;
+
+// Of the book that a state begins with, if it does.
+std::optional<std::uint64_t> book_length(std::span<const std::uint8_t> head) {
+  const auto same = [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); };
+  if (head.size() < preface_head || !std::ranges::equal(head.first(book_mark.size()), book_mark, same))
+    return std::nullopt;
+  return live::load<std::uint64_t>(std::as_bytes(head.subspan(book_mark.size())).data());
+}
 
 }  // namespace
 
@@ -35,16 +46,30 @@ Bytes preface_of(const Book& book) {
   return bytes;
 }
 
-std::optional<SplitState> split_state(std::span<const std::uint8_t> state) {
-  constexpr std::size_t head = book_mark.size() + sizeof(std::uint64_t);
-  if (state.size() < head || !std::ranges::equal(state.first(book_mark.size()), book_mark,
-                                                 [](std::uint8_t a, char b) { return a == std::uint8_t(b); }))
-    return SplitState{.machine = state};
-  const auto length = live::load<std::uint64_t>(std::as_bytes(state.subspan(book_mark.size())).data());
-  if (length > state.size() - head) return std::nullopt;
-  auto book = decode<Book>(state.subspan(head, length));
+std::optional<SplitState> split_state(const Bulk& state) {
+  const Payload head = state.part(0, preface_head);
+  const auto length = book_length(head.bytes());
+  if (!length) return SplitState{.machine = state};
+  if (*length > most_book_bytes || *length > state.size() - preface_head) return std::nullopt;
+  const Payload bytes = state.part(preface_head, *length);
+  auto book = decode<Book>(bytes.bytes());
   if (!book) return std::nullopt;
-  return SplitState{.book = std::move(*book), .machine = state.subspan(head + length)};
+  return SplitState{.book = std::move(*book), .machine = state.from(preface_head + *length)};
+}
+
+StateParts::Taken StateParts::take(std::span<const std::uint8_t> part) {
+  if (is_over_) return {Next::machine, part};
+  head_.insert(head_.end(), part.begin(), part.end());
+  if (head_.size() < preface_head) return {};
+  std::size_t preface = 0;
+  if (const auto length = book_length(head_)) {
+    if (*length > most_book_bytes) return {Next::wrong, {}};
+    preface = preface_head + *length;
+    if (head_.size() < preface) return {};
+    if (!decode<Book>(std::span(head_).subspan(preface_head, *length))) return {Next::wrong, {}};
+  }
+  is_over_ = true;
+  return {Next::machine, std::span(head_).subspan(preface)};
 }
 
 }  // namespace conclave::cluster

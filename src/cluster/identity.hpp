@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cluster/book.hpp"
+#include "core/bulk.hpp"
 #include "core/codec.hpp"
 
 namespace conclave::cluster {
@@ -23,9 +24,28 @@ Bytes preface_of(const Book& book);
 
 struct SplitState {
   std::optional<Book> book = {};
-  std::span<const std::uint8_t> machine = {};
+  Bulk machine = {};
 };
 // No book if there is none; nothing at all if it cannot be read.
-std::optional<SplitState> split_state(std::span<const std::uint8_t> state);
+std::optional<SplitState> split_state(const Bulk& state);
+
+// The same of a state that comes a part at a time.
+class StateParts {
+ public:
+  enum class Next { more, machine, wrong };
+  // more: what has come so far is not the whole preface. machine: `rest` is what has come of the machine's
+  // bytes, in this part. wrong: no preface begins like that.
+  struct Taken {
+    Next next = Next::more;
+    std::span<const std::uint8_t> rest = {};
+  };
+  Taken take(std::span<const std::uint8_t> part);
+  // When nothing more comes: what is too short for a preface is the machine's.
+  std::span<const std::uint8_t> left() const { return is_over_ ? std::span<const std::uint8_t>() : head_; }
+
+ private:
+  Bytes head_ = {};
+  bool is_over_ = false;
+};
 
 }  // namespace conclave::cluster

@@ -156,7 +156,17 @@ class RaftServer final : public Server {
     replica_->command(log::Capture{});
     return book_.founded ? preface_of(book_) : Bytes();
   }
-  void compact(Payload state) override { replica_->command(log::Compact{std::move(state)}); }
+  void compact(Bulk state) override { replica_->command(log::Compact{std::move(state)}); }
+  storage::Result<std::unique_ptr<storage::Draft>> draft(storage::Draft::Events events) override {
+    return replica_->draft(replica_->node().committed.value, std::move(events));
+  }
+  bool sends_snapshot() const override {
+    const auto* const leader = std::get_if<Raft::Leader>(&replica_->node().role);
+    return leader && std::ranges::any_of(leader->others, [&](const auto& other) {
+             return other.second.offset.value_or(0) > 0 && links_->knows(other.first) &&
+                    links_->status(other.first).state == live::LinkStatus::State::connected;
+           });
+  }
 
   const std::string& group() const override { return group_; }
   const Book& book() const override { return book_; }
@@ -212,7 +222,7 @@ class RaftServer final : public Server {
   // What is wrong with what a peer says, as far as it can be known before it is taken.
   std::string objection(const Raft& node, NodeId from, const Raft::Message& message) const;
   std::string_view objection_to(const log::Entry& command) const;
-  std::string_view objection_to(const Raft& node, const Raft::InstallSnapshot& part) const;
+  std::string_view objection_to(const Raft& node, NodeId from, const Raft::InstallSnapshot& part) const;
 
   // What this process proposes, and what of that is in the log.
   std::expected<void, std::string> begin_numbers();
@@ -264,7 +274,13 @@ class RaftServer final : public Server {
     if (!no.empty()) stop(committed.index, no);
   }
   void tell(const log::Restored& restored) {
-    const auto parts = split_state(restored.state.bytes());
+    std::optional<SplitState> parts;
+    try {
+      parts = split_state(restored.state);
+    } catch (const Unreadable& why) {
+      unreadable_ = why.what();
+      return fail(unreadable_);
+    }
     if (!parts) {
       unreadable_ = "the book of members in the snapshot cannot be read";
       return fail(unreadable_);
@@ -321,8 +337,9 @@ class RaftServer final : public Server {
   bool ended_ = false;             // its disk, or its log, is of no use
   bool expelled_ = false;
   std::string unreadable_ = {};
-  std::map<NodeId, Acknowledged> acknowledged_ = {};  // by peers, before their present process began
-  std::uint64_t without_leader_ = 0;                  // looks
+  mutable std::optional<StateParts> state_parts_ = {};  // of a state that a leader sends
+  std::map<NodeId, Acknowledged> acknowledged_ = {};    // by peers, before their present process began
+  std::uint64_t without_leader_ = 0;                    // looks
   std::uint64_t transfers_ = 0;
   std::uint64_t end_then_ = 0;  // of the log, a look before the last
   std::uint64_t end_now_ = 0;
@@ -406,7 +423,7 @@ std::string RaftServer::objection(const Raft& node, NodeId from, const Raft::Mes
   if (const auto* const wish = std::get_if<Raft::ForwardWish>(&message))
     return std::holds_alternative<log::Reconfigure>(wish->wish) ? "members change by the book" : "";
   if (const auto* const part = std::get_if<Raft::InstallSnapshot>(&message))
-    return std::string(objection_to(node, *part));
+    return std::string(objection_to(node, from, *part));
   const auto* const forward = std::get_if<Raft::Forward>(&message);
   if (!forward) return {};
   for (const log::Entry& command : forward->commands)
@@ -426,25 +443,36 @@ std::string_view RaftServer::objection_to(const log::Entry& command) const {
   return introduction && introduction->id != command.client ? "it introduces another member" : "";
 }
 
-// With its last part a snapshot takes the place of everything: by then it must be known to be one.
-std::string_view RaftServer::objection_to(const Raft& node, const Raft::InstallSnapshot& part) const {
+// With its last part a snapshot takes the place of everything: by then it must be known to be one. The parts
+// are read as they come, so that the last one takes no longer than the others.
+std::string_view RaftServer::objection_to(const Raft& node, NodeId from,
+                                          const Raft::InstallSnapshot& part) const {
+  constexpr std::string_view no_state = "a snapshot that cannot be read";
   const raft::Position last = part.about.last;
   if (part.term < node.ballot.term || last.index <= node.committed) return {};
-  const bool goes_on = node.incoming && node.incoming->about.last == last;
-  const std::size_t arrived = goes_on ? node.incoming->state.size() : 0;
+  const bool goes_on =
+      node.incoming && node.incoming->about.last == last && node.incoming->state.size() <= part.size;
+  const std::uint64_t arrived = goes_on ? node.incoming->state.size() : 0;
   const bool follows = part.offset == arrived;
+  const bool begins = follows && arrived == 0;
+  if (begins) {
+    state_parts_.emplace();
+    if (part.size > 0)
+      log_(live::LogLevel::info, fmt::format("event=snapshot_comes from={} index={} bytes={}", from.value,
+                                             last.index.value, part.size));
+    if (events_.state_comes) events_.state_comes(true, {});
+  }
+  if (!state_parts_) return no_state;
+  if (follows) {
+    const auto taken = state_parts_->take(part.part.bytes());
+    if (taken.next == StateParts::Next::wrong) return "a snapshot with a book of members that cannot be read";
+    if (taken.next == StateParts::Next::machine && events_.state_comes &&
+        !events_.state_comes(false, taken.rest))
+      return no_state;
+  }
   if (arrived + (follows ? part.part.size() : 0) < part.size) return {};
-  Bytes whole = goes_on ? node.incoming->state : Bytes();
-  if (arrived > part.size) whole.clear();  // another one; it begins anew
-  if (whole.size() == part.offset)
-    whole.insert(whole.end(), part.part.bytes().begin(), part.part.bytes().end());
-  if (whole.size() < part.size) return {};
-  const auto parts = split_state(whole);
-  if (!parts) return "a snapshot with a book of members that cannot be read";
-  if (!events_.acceptable_state) return {};
-  return events_.acceptable_state(last.index.value, last.term.value, parts->machine)
-             ? ""
-             : "a snapshot that cannot be read";
+  if (events_.state_comes && !events_.state_comes(false, state_parts_->left())) return no_state;
+  return !events_.state_is_there || events_.state_is_there(last.index.value, last.term.value) ? "" : no_state;
 }
 
 std::expected<void, std::string> RaftServer::open_links(boost::asio::io_context& loop,

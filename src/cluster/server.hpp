@@ -19,10 +19,12 @@
 #include <vector>
 
 #include "cluster/book.hpp"
+#include "core/bulk.hpp"
 #include "core/codec.hpp"
 #include "core/node_set.hpp"
 #include "core/payload.hpp"
 #include "live/links.hpp"
+#include "storage/drafts.hpp"
 
 namespace conclave::cluster {
 
@@ -46,10 +48,10 @@ struct Events {
   // Whether these bytes of a peer are a command at all: one that is not is kept out of the log. May be left
   // out, then all are.
   std::function<bool(NodeId from, const Payload& command)> acceptable = {};
-  // The same of a state that a leader sends, which is to be that after this entry. If it is acceptable and
-  // what came before it is too, `restored` follows.
-  std::function<bool(std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state)>
-      acceptable_state = {};
+  // The same of a state that a leader sends, which is to be that after this entry: the next of its bytes,
+  // from its beginning if `begins`; and that these were all. If it is acceptable, `restored` follows.
+  std::function<bool(bool begins, std::span<const std::uint8_t> bytes)> state_comes = {};
+  std::function<bool(std::uint64_t index, std::uint64_t term)> state_is_there = {};
   // The log has this command at this place. `mine` is what `propose` returned for it here; 0: it came from
   // elsewhere, or from an earlier process. Says why it cannot be applied, if so; empty: it is.
   std::function<std::string(std::uint64_t index, std::uint64_t term, const Payload& command,
@@ -60,8 +62,8 @@ struct Events {
   std::function<void(const std::string& why)> stopped = {};
   // An entry was counted as nothing.
   std::function<void(std::uint64_t index)> skipped = {};
-  // Instead of what was before this place, the state that it leads to; valid during the call.
-  std::function<void(std::uint64_t index, std::span<const std::uint8_t> state)> restored = {};
+  // Instead of what was before this place, the state that it leads to.
+  std::function<void(std::uint64_t index, const Bulk& state)> restored = {};
   // What was proposed here up to this is in that state; what came of it nobody here knows.
   std::function<void(std::uint64_t serial)> taken = {};
   // Everything that was committed before `read` returned this is applied.
@@ -116,9 +118,12 @@ class Server {
   virtual std::uint64_t propose(Payload command) = 0;
   virtual std::uint64_t read() = 0;
   // A snapshot: the state as it is now, and what it looks like once it is saved. The bytes that `capture`
-  // returns come before it.
+  // returns come before it. What was written to a draft lies on the disk already.
   virtual Bytes capture() = 0;
-  virtual void compact(Payload state) = 0;
+  virtual void compact(Bulk state) = 0;
+  virtual storage::Result<std::unique_ptr<storage::Draft>> draft(storage::Draft::Events events) = 0;
+  // Somebody is in the middle of getting the last one.
+  virtual bool sends_snapshot() const = 0;
   virtual void transfer(NodeId to) = 0;
 
   // What the members call themselves among each other: the group's name, and which restore it began with.

@@ -43,10 +43,8 @@ struct Downloads::Download {
   void reserve() const { caller->reserve((pages - sent) / shares); }
   // The next of it, filled up to whole pages.
   std::string next() {
-    const std::span<const std::uint8_t> all = state->saved.state.bytes();
     const std::size_t size = std::min(blob_bytes, pages - sent);
-    std::string blob;
-    if (sent < all.size()) blob = text_of(all.subspan(sent, std::min(size, all.size() - sent)));
+    std::string blob(text_of(state->saved.state.part(sent, size).bytes()));
     blob.resize(size);
     sent += size;
     return blob;

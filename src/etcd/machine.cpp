@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/ensure.hpp"
+#include "storage/drafts.hpp"
 
 namespace conclave::etcd {
 namespace {
@@ -73,7 +74,10 @@ Machine::Machine(boost::asio::io_context& loop, const MachineOptions& options, F
   renew_store(std::make_unique<kv::Store>(table_seed_));
 }
 
-Machine::~Machine() { *alive_ = false; }
+Machine::~Machine() {
+  *alive_ = false;
+  draft_.reset();  // before the server, whose disk it is on
+}
 
 cluster::Events Machine::server_events() {
   return {.acceptable =
@@ -83,17 +87,15 @@ cluster::Events Machine::server_events() {
                 const auto* const vouch = std::get_if<kv::Vouch>(&*command);
                 return !vouch || vouch->member == from.value;
               },
-          .acceptable_state =
-              [this](std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) {
-                arriving_ = read_state(index, term, state).value_or(nullptr);
-                return arriving_ != nullptr;
-              },
+          .state_comes = [this](bool begins,
+                                std::span<const std::uint8_t> bytes) { return state_comes(begins, bytes); },
+          .state_is_there = [this](std::uint64_t index,
+                                   std::uint64_t term) { return state_is_there(index, term); },
           .applied = [this](std::uint64_t index, std::uint64_t term, const Payload& command,
                             std::uint64_t mine) { return applied(index, term, command, mine); },
           .stopped = [this](const std::string& why) { stopped(why); },
           .skipped = [this](std::uint64_t index) { skipped(index); },
-          .restored = [this](std::uint64_t index,
-                             std::span<const std::uint8_t> state) { restored(index, state); },
+          .restored = [this](std::uint64_t index, const Bulk& state) { restored(index, state); },
           .taken = [this](std::uint64_t serial) { taken(serial); },
           .readable = [this](std::uint64_t serial) { readable(serial); },
           .leading = [this](std::uint64_t) { leading(); },
@@ -111,6 +113,8 @@ cluster::Events Machine::server_events() {
 
 void Machine::renew_store(std::unique_ptr<kv::Store> store) {
   writer_.reset();
+  draft_.reset();
+  ++drafts_;
   watches_.reset();
   lines_.reset();
   store_ = std::move(store);
@@ -458,25 +462,48 @@ void Machine::look_at_quota() {
 // ---- snapshots
 
 // What follows is applied to it: it must not be ahead of that.
-std::expected<std::unique_ptr<kv::Store>, std::string> Machine::read_state(
-    std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) const {
+bool Machine::state_is_there(std::uint64_t index, std::uint64_t term) {
+  arriving_.reset();
+  if (!reader_) return false;
+  auto store = std::exchange(reader_, std::nullopt)->finish();
+  if (!store || (*store)->applied().index > index || (*store)->applied().term > term) return false;
+  arriving_ = std::move(*store);
+  return true;
+}
+
+bool Machine::state_comes(bool begins, std::span<const std::uint8_t> bytes) {
+  if (begins) reader_.emplace(table_seed_);
+  if (!reader_) return false;
+  if (reader_->feed(bytes)) return true;
+  reader_.reset();
+  return false;
+}
+
+std::expected<std::unique_ptr<kv::Store>, std::string> Machine::read_state(std::uint64_t index,
+                                                                           const Bulk& state) const {
   const auto wrong = [](kv::SnapshotError error) {
     return std::unexpected(std::string(kv::describe(error)));
   };
+  constexpr std::uint64_t step = 1 << 20;
   kv::SnapshotReader reader(table_seed_);
-  if (const auto fed = reader.feed(state); !fed) return wrong(fed.error());
+  try {
+    for (std::uint64_t at = 0; at < state.size(); at += step)
+      if (const auto fed = reader.feed(state.part(at, step).bytes()); !fed) return wrong(fed.error());
+  } catch (const Unreadable& why) {
+    return std::unexpected(why.what());
+  }
   auto store = reader.finish();
   if (!store) return wrong(store.error());
-  if ((*store)->applied().index > index || (*store)->applied().term > term)
+  if ((*store)->applied().index > index)
     return std::unexpected("it is later than the entry with which it ends");
   return std::move(*store);
 }
 
-void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state) {
+void Machine::restored(std::uint64_t index, const Bulk& state) {
   if (failed_) return;
   auto store = std::exchange(arriving_, nullptr);
   if (!store) {
-    auto read = read_state(index, std::numeric_limits<std::uint64_t>::max(), state);
+    auto read = read_state(index, state);
     if (!read) return fail("the snapshot cannot be read: " + read.error());
     store = std::move(*read);
   }
@@ -485,7 +512,9 @@ void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state)
   agreement_.forget();
   ++stats_.restored;
   index_ = snapshot_index_ = index;
+  snapshot_size_ = state.size();
   bytes_since_ = 0;
+  is_for_raft_ = false;
   log_(live::LogLevel::info,
        fmt::format("event=restored index={} revision={} bytes={}", index, store_->revision(), state.size()));
   std::ranges::move(std::exchange(serving_, {}), std::back_inserter(savers_));
@@ -493,11 +522,24 @@ void Machine::restored(std::uint64_t index, std::span<const std::uint8_t> state)
   if (events_.restored) events_.restored();
 }
 
+// Members take turns: their snapshots are due at different places of the log.
+std::uint64_t Machine::snapshot_after() const {
+  constexpr std::uint64_t turns = 8;
+  const std::uint64_t due =
+      std::max<std::uint64_t>(options_.snapshot_bytes, snapshot_size_ / options_.snapshot_part);
+  return due + due * (options_.server.links.self.value % turns) / (2 * turns);
+}
+
+// While somebody gets the last one, the next would take its place in vain; but not for ever.
 void Machine::consider_snapshot(std::size_t bytes) {
-  bytes_since_ += bytes;
-  const bool due =
-      index_ - snapshot_index_ >= options_.snapshot_entries || bytes_since_ >= options_.snapshot_bytes;
-  if (due) plan_snapshot();
+  constexpr std::size_t of_an_entry = 128;  // besides its command, in memory
+  constexpr std::uint64_t patience = 4;
+  bytes_since_ += bytes + of_an_entry;
+  const std::uint64_t due = snapshot_after();
+  if (bytes_since_ < due && index_ - snapshot_index_ < options_.snapshot_entries) return;
+  if (writer_ || Clock::now() < not_before_) return;
+  if (bytes_since_ < patience * due && server_->sends_snapshot()) return;
+  plan_snapshot();
 }
 
 void Machine::save(Saver then) {
@@ -510,13 +552,13 @@ void Machine::save(Saver then) {
 }
 
 void Machine::plan_snapshot() {
-  if (writer_) return;
+  if (writer_ || draft_) return;
   is_for_raft_ = true;
   plan_writing();
 }
 
 void Machine::plan_writing() {
-  if (writer_ || std::exchange(writing_is_due_, true)) return;
+  if (writer_ || draft_ || std::exchange(writing_is_due_, true)) return;
   // When all that is committed has been applied, which is so between two turns of the loop.
   later([this] {
     writing_is_due_ = false;
@@ -525,14 +567,22 @@ void Machine::plan_writing() {
 }
 
 void Machine::begin_snapshot() {
-  if (writer_ || failed_ || !trouble_.ok()) return;
-  snapshot_ = is_for_raft_ ? server_->capture() : Bytes();
-  preface_ = snapshot_.size();
-  // So that it need not be moved while it grows, all of it at once.
-  constexpr std::size_t lease_bytes = 32;
-  snapshot_.reserve(preface_ + store_->history().bytes() + store_->leases().all().size() * lease_bytes);
-  writer_ = std::make_unique<kv::SnapshotWriter>(*store_);
+  if (writer_ || draft_ || failed_ || !trouble_.ok()) return;
+  Bytes preface = is_for_raft_ ? server_->capture() : Bytes();
+  preface_ = preface.size();
+  const std::uint64_t number = ++drafts_;
+  auto draft =
+      server_->draft({.room =
+                          [this, number] {
+                            if (number == drafts_) write_snapshot();
+                          },
+                      .ended = [this, number](auto file) { wrote_snapshot(number, std::move(file)); }});
   serving_ = std::exchange(savers_, {});
+  if (!draft) return give_up_snapshot(draft.error());
+  draft_ = std::move(*draft);
+  draft_->append(std::move(preface));
+  writer_ = std::make_unique<kv::SnapshotWriter>(*store_);
+  written_ = writer_->at().index;
   if (is_for_raft_) {
     snapshot_index_ = index_;
     bytes_since_ = 0;
@@ -540,24 +590,50 @@ void Machine::begin_snapshot() {
   write_snapshot();
 }
 
+// A piece in a turn of the loop, as long as the disk takes them.
 void Machine::write_snapshot() {
-  if (!writer_) return;  // another store came instead
-  if (writer_->write(snapshot_, snapshot_.size() + options_.snapshot_piece))
+  if (!writer_ || !draft_->has_room()) return;
+  Bytes piece;
+  piece.reserve(options_.snapshot_piece + options_.snapshot_piece / 8);
+  const bool more = writer_->write(piece, options_.snapshot_piece);
+  draft_->append(std::move(piece));
+  if (more)
     return later([this, writer = writer_.get()] {
       if (writer == writer_.get()) write_snapshot();
     });
-  const std::uint64_t index = writer_->at().index;
   writer_.reset();
+  draft_->end(is_for_raft_ ? storage::Draft::Fate::keep : storage::Draft::Fate::lend);
+}
+
+// Those who save it share the file with Raft.
+void Machine::wrote_snapshot(std::uint64_t draft, storage::Result<storage::SnapshotReader> file) {
+  if (draft != drafts_) return;
+  draft_.reset();
+  if (!file) return give_up_snapshot(file.error());
+  const Bulk state = storage::bulk_of(std::move(*file));
   ++stats_.snapshots;
-  log_(live::LogLevel::debug, fmt::format("event=snapshot index={} bytes={}", index, snapshot_.size()));
-  // Nobody has a copy: those who save it share the bytes with Raft.
-  const auto owner = std::make_shared<const Bytes>(std::exchange(snapshot_, {}));
-  const std::shared_ptr<const std::uint8_t[]> bytes(owner, owner->data());
-  const std::span<const std::uint8_t> all = *owner;
-  if (std::exchange(is_for_raft_, false)) server_->compact(Payload(bytes, all));
-  const Saved saved = {index, Payload(bytes, all.subspan(preface_))};
+  log_(live::LogLevel::debug, fmt::format("event=snapshot index={} bytes={}", written_, state.size()));
+  if (std::exchange(is_for_raft_, false)) {
+    snapshot_size_ = state.size();
+    server_->compact(state);
+  }
+  const Saved saved = {written_, state.from(preface_)};
   for (Saver& saver : std::exchange(serving_, {})) saver(saved);
   if (!savers_.empty()) plan_writing();
+}
+
+// The log goes on without it. What is wanting may be there later; of a disk that fails the log knows, too.
+void Machine::give_up_snapshot(const storage::Failure& why) {
+  constexpr auto pause = 5s;
+  draft_.reset();
+  writer_.reset();
+  is_for_raft_ = false;
+  not_before_ = Clock::now() + pause;
+  log_(live::LogLevel::warning, "event=snapshot_given_up why=" + live::in_quotes(why.text));
+  const rpc::Status status = {rpc::Code::unavailable, "the state cannot be written now: " + why.text};
+  for (Saver& saver : std::exchange(serving_, {})) saver(std::unexpected(status));
+  if (!savers_.empty()) plan_writing();
+  if (!why.passes()) fail(why.text);
 }
 
 void Machine::fail(const std::string& why) {

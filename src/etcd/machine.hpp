@@ -28,6 +28,7 @@
 #include "kv/store.hpp"
 #include "kv/watches.hpp"
 #include "rpc/status.hpp"
+#include "storage/drafts.hpp"
 
 namespace conclave::etcd {
 
@@ -37,16 +38,19 @@ struct MachineOptions {
   std::size_t most_proposals = 20'000;
   std::size_t most_proposed_bytes = 32u << 20;
   std::size_t most_readers = 100'000;
-  std::size_t most_renewals = 20'000;                   // of leases
-  std::size_t request_bytes = 3u << 19;                 // as etcd: 1.5 MiB
-  std::uint64_t quota_bytes = std::uint64_t{2} << 30;   // of the store; beyond it nothing more is put
-  std::chrono::milliseconds patience{6'000};            // of who asks; then nobody knows what came of it
-  std::chrono::milliseconds tick{200};                  // of the cluster's clock, while there are leases
-  std::chrono::milliseconds renewal_pause{10};          // between two entries of renewals, at least
-  std::uint64_t snapshot_entries = 10'000;              // since the last snapshot
-  std::size_t snapshot_bytes = 64u << 20;               // … or so many bytes of them
-  std::size_t snapshot_piece = std::size_t{256} << 10;  // written in one turn of the loop
-  std::uint64_t vouch_entries = 4096;                   // after every so many, members compare their states
+  std::size_t most_renewals = 20'000;                  // of leases
+  std::size_t request_bytes = 3u << 19;                // as etcd: 1.5 MiB
+  std::uint64_t quota_bytes = std::uint64_t{2} << 30;  // of the store; beyond it nothing more is put
+  std::chrono::milliseconds patience{6'000};           // of who asks; then nobody knows what came of it
+  std::chrono::milliseconds tick{200};                 // of the cluster's clock, while there are leases
+  std::chrono::milliseconds renewal_pause{10};         // between two entries of renewals, at least
+  // A snapshot is due when the log since the last one takes so large a part of what that one took, at least
+  // so many bytes, or so many entries: what a command costs does not grow with the store.
+  std::uint64_t snapshot_part = 2;  // a half
+  std::size_t snapshot_bytes = std::size_t{32} << 20;
+  std::uint64_t snapshot_entries = 1'000'000;
+  std::size_t snapshot_piece = std::size_t{64} << 10;  // written in one turn of the loop
+  std::uint64_t vouch_entries = 4096;                  // after every so many, members compare their states
 };
 
 struct MachineEvents {
@@ -104,10 +108,10 @@ class Machine {
   void renew(kv::LeaseId lease, Renewed then);
 
   // The state as bytes, as it is now or a little later: what the store was after the entry with this index.
-  // If a snapshot of Raft's is due, it is the same; otherwise nothing is written to the disk for it.
+  // If a snapshot of Raft's is due, it is the same file; otherwise one that is gone when nobody reads it.
   struct Saved {
     std::uint64_t index = 0;
-    Payload state = {};
+    Bulk state = {};
   };
   using Saver = std::move_only_function<void(const std::expected<Saved, rpc::Status>&)>;
   void save(Saver then);
@@ -164,9 +168,11 @@ class Machine {
   void stopped(const std::string& why);
   void skipped(std::uint64_t index);
   void answer(std::uint64_t serial, kv::Answer answer);
-  std::expected<std::unique_ptr<kv::Store>, std::string> read_state(
-      std::uint64_t index, std::uint64_t term, std::span<const std::uint8_t> state) const;
-  void restored(std::uint64_t index, std::span<const std::uint8_t> state);
+  bool state_comes(bool begins, std::span<const std::uint8_t> bytes);
+  bool state_is_there(std::uint64_t index, std::uint64_t term);
+  std::expected<std::unique_ptr<kv::Store>, std::string> read_state(std::uint64_t index,
+                                                                    const Bulk& state) const;
+  void restored(std::uint64_t index, const Bulk& state);
   void taken(std::uint64_t serial);
   void readable(std::uint64_t serial);
   void leading();
@@ -188,10 +194,13 @@ class Machine {
   void compare_states();
   void hear(const kv::Vouch& vouch);
   void consider_snapshot(std::size_t bytes);
+  std::uint64_t snapshot_after() const;
   void plan_snapshot();  // for Raft
   void plan_writing();
   void begin_snapshot();
   void write_snapshot();
+  void wrote_snapshot(std::uint64_t draft, storage::Result<storage::SnapshotReader> file);
+  void give_up_snapshot(const storage::Failure& why);
   void later(std::move_only_function<void()> then);
   template <class Then>
   void after(boost::asio::steady_timer& timer, std::chrono::milliseconds time, Then then);
@@ -209,7 +218,8 @@ class Machine {
   boost::asio::steady_timer ending_;
 
   std::unique_ptr<kv::Store> store_;
-  std::unique_ptr<kv::Store> arriving_;  // read from what a leader sent, and about to be taken over
+  std::optional<kv::SnapshotReader> reader_;  // of what a leader sends
+  std::unique_ptr<kv::Store> arriving_;       // all of that, about to be taken over
   std::unique_ptr<kv::Watches> watches_;
   std::unique_ptr<kv::Lines> lines_;
   kv::Outcome outcome_;
@@ -238,12 +248,16 @@ class Machine {
   bool raising_ = false;  // an alarm is
 
   std::uint64_t snapshot_index_ = 0;
+  std::uint64_t snapshot_size_ = 0;
   std::size_t bytes_since_ = 0;
+  Clock::time_point not_before_ = {};  // the last one could not be written
   std::uint64_t index_ = 0;
   std::unique_ptr<kv::SnapshotWriter> writer_;
+  std::unique_ptr<storage::Draft> draft_;  // while one is written
   bool writing_is_due_ = false;
-  bool is_for_raft_ = false;  // what is written next, or now
-  Bytes snapshot_;
+  bool is_for_raft_ = false;    // what is written next, or now
+  std::uint64_t drafts_ = 0;    // begun; of an earlier one than the last, nobody wants to hear
+  std::uint64_t written_ = 0;   // the index that it is about
   std::size_t preface_ = 0;     // bytes of it that are not the store's
   std::vector<Saver> savers_;   // for the next one
   std::vector<Saver> serving_;  // for the one that is being written

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "faulty_disk.hpp"
 #include "live/children.hpp"
 
 namespace conclave::etcd {
@@ -118,6 +119,42 @@ TEST_F(Machines, BeginsWithTheSnapshotThatItWrote) {
   until([&] { return value_of("k34") == "34"; });
   EXPECT_EQ(machine->store().digest(), digest);
   EXPECT_EQ(failure, "");
+}
+
+// What a command costs does not grow with the store.
+TEST_F(Machines, WritesItsStateWhenTheLogHasGrownToAPartOfIt) {
+  options.snapshot_bytes = 20'000;
+  options.snapshot_part = 1;
+  options.server.keep_entries = 0;
+  open();
+  const std::string value(1'000, 'v');
+  const auto put_many = [&](int count) {
+    for (int i = 0; i < count; ++i) put("k" + std::to_string(i), value);
+    until([&] { return machine->stats().snapshots == 0 || machine->server().status().snapshot_index > 0; });
+  };
+  put_many(400);
+  const auto while_young = machine->stats().snapshots;
+  EXPECT_GE(while_young, 3u) << "the store was small";
+  EXPECT_LE(while_young, 8u) << "each is due when the log has doubled the store";
+  put_many(50);
+  EXPECT_LE(machine->stats().snapshots, while_young + 1);
+}
+
+TEST_F(Machines, GoesOnWithoutASnapshotForWhichThereIsNoRoom) {
+  options.snapshot_entries = 10;
+  open();
+  storage::faulty::fail(storage::faulty::Call::open, 1, 1, ENOSPC);
+  for (int i = 0; i < 30; ++i) put("k" + std::to_string(i), "v");
+  EXPECT_EQ(machine->stats().snapshots, 0u);
+  EXPECT_EQ(machine->server().status().snapshot_index, 0u) << "it is tried again later";
+  EXPECT_EQ(failure, "");
+  storage::faulty::heal();
+  bool saved = false;
+  machine->save([&](const auto& state) { saved = state.has_value() && state->state.size() > 0; });
+  until([&] { return saved; });
+  EXPECT_EQ(std::ranges::count_if(std::filesystem::directory_iterator(folder + "/data"),
+                                  [](const auto& one) { return one.path().string().contains("draft"); }),
+            0);
 }
 
 TEST_F(Machines, SharesARoundAmongThoseThatReadInOneTurn) {

@@ -27,6 +27,7 @@
 #include "live/frames.hpp"
 #include "live/scribe.hpp"
 #include "live/timers.hpp"
+#include "storage/drafts.hpp"
 #include "storage/flusher.hpp"
 #include "storage/segmented_log.hpp"
 #include "storage/snapshots.hpp"
@@ -41,8 +42,12 @@ concept KeptInSegments = Recovers<P> && HearsOfDisk<P> &&
   { P::greatest_index(write) } -> std::convertible_to<std::uint64_t>;  // that the write is about
   { node.preamble() } -> std::same_as<typename P::Write>;  // what must be known if older writes are gone
   { node.oldest_index() } -> std::convertible_to<std::uint64_t>;  // writes about no more than this may go
-  { P::bulk(write) } -> std::same_as<Payload*>;                   // none: there is none
-  { P::bulk(durable) } -> std::same_as<Payload*>;
+  { P::bulk(write) } -> std::same_as<Bulk*>;                      // none: there is none
+  { P::bulk(durable) } -> std::same_as<Bulk*>;
+} && requires(P& node) {
+  { P::bulk(node) } -> std::same_as<Bulk*>;      // that it kept last
+  { P::arriving(node) } -> std::same_as<Bulk*>;  // that comes from somebody else, as far as it has come
+  { node.arriving_index() } -> std::convertible_to<std::uint64_t>;  // what it will be about
 };
 
 struct ReplicaOptions {
@@ -92,6 +97,7 @@ class Replica {
   // What was written is flushed; nobody hears of it any more.
   ~Replica() {
     *alive_ = false;
+    intake_.reset();
     flusher_.reset();
   }
 
@@ -102,6 +108,20 @@ class Replica {
   void command(const Command& command) {
     step([&] { visit_in_place(command, [&](const auto& which) { node_.on_command(out_, which); }); },
          [&](auto& act) { scribe_->command(node_, out_, command, act); });
+  }
+  // A file for a state that is about to be saved: what was written to it may be given as a command, and lies
+  // on the disk then. The events come on the loop, as long as the draft is there.
+  storage::Result<std::unique_ptr<storage::Draft>> draft(std::uint64_t tag, storage::Draft::Events events) {
+    const auto on_loop = [this](auto act) {
+      return [this, act = std::move(act)](auto&&... what) {
+        auto shared = std::make_shared<std::tuple<std::decay_t<decltype(what)>...>>(
+            std::forward<decltype(what)>(what)...);
+        boost::asio::post(loop_, [alive = alive_, act, shared] {
+          if (*alive && act) std::apply([&](auto&... all) { act(std::move(all)...); }, *shared);
+        });
+      };
+    };
+    return drafts_->begin({.tag = tag}, {.room = on_loop(events.room), .ended = on_loop(events.ended)});
   }
   // Says why it is not taken: the bytes are no message of this protocol, or one that cannot be.
   std::expected<void, std::string> deliver(NodeId from, ByteView bytes) {
@@ -175,6 +195,7 @@ class Replica {
     auto snapshots = storage::Snapshots::open(*directory_);
     if (!snapshots) return std::unexpected(snapshots.error());
     snapshots_.emplace(std::move(*snapshots));
+    drafts_.emplace(*snapshots_);
     if (durable) {
       if (auto read = read_bulk(*durable); !read) return read;
     }
@@ -234,13 +255,18 @@ class Replica {
   template <class Act, class Tell>
   void step(Act&& act, Tell&& tell) {
     if (dead_) return;
-    if (scribe_) [[unlikely]] {
-      tell(act);
-    } else {
-      out_.clear();
-      act();
+    try {
+      if (scribe_) [[unlikely]] {
+        tell(act);
+      } else {
+        out_.clear();
+        act();
+      }
+    } catch (const Unreadable& why) {
+      return fail({storage::FailureKind::damaged, why.what()});
     }
     settle();
+    if (!scribe_) put_aside();
     while (!busy_ && !told_.empty()) {
       busy_ = true;
       for (std::vector<Event> events; !told_.empty();) {
@@ -279,8 +305,11 @@ class Replica {
 
   void persist(Write& write) {
     const Mark mark = P::mark(write);
-    if (Payload* const bulk = P::bulk(write)) {
-      if (auto kept = keep_bulk(*bulk, P::greatest_index(write)); !kept) return fail(kept.error());
+    if (Bulk* const bulk = P::bulk(write)) {
+      auto kept = keep_bulk(*bulk, P::greatest_index(write));
+      if (!kept) return fail(kept.error());
+      // Nobody needs it in memory any more, unless all that changes is written down.
+      if (Bulk* const ours = P::bulk(node_); ours && !scribe_) *ours = std::move(*kept);
       *bulk = {};
       has_snapshot_ = true;
     }
@@ -331,27 +360,78 @@ class Replica {
     step([&] { node_.on_synced(out_, *last); }, [&](auto& act) { scribe_->synced(node_, out_, steps, act); });
   }
 
-  // A snapshot that this server made itself is there already.
-  std::expected<void, storage::Failure> keep_bulk(const Payload& bulk, std::uint64_t tag) {
+  // A state of another member on its way to the disk. It can be read when all of it has arrived.
+  struct Intake {
+    struct Place final : Bulk::Place {
+      Bulk bytes = {};
+      void read(std::uint64_t offset, std::span<std::uint8_t> into) const override {
+        ensure(bytes.size() >= offset + into.size(), "what is read has arrived");
+        std::ranges::copy(bytes.part(offset, into.size()).bytes(), into.begin());
+      }
+    };
+    std::unique_ptr<storage::Draft> draft;
+    std::shared_ptr<Place> place = std::make_shared<Place>();
+    std::uint64_t bytes = 0;
+
+    void take(const Bulk& state) {
+      const auto news = state.in_memory().bytes();
+      draft->append({news.begin(), news.end()});
+      bytes = state.size();
+    }
+  };
+  // What comes of it is not kept in memory. A disk that takes it more slowly holds up the loop: who lacks the
+  // state has nothing better to do.
+  void put_aside() {
+    Bulk* const arriving = P::arriving(node_);
+    if (!arriving) return intake_.reset();
+    if (arriving->in_memory().empty()) return;
+    const std::uint64_t tag = node_.arriving_index();
+    const std::uint64_t before = arriving->size() - arriving->in_memory().size();
+    if (!intake_ || intake_->draft->tag() != tag || intake_->bytes != before) {
+      intake_.reset();
+      ensure(before == 0, "what is not in memory was put aside");
+      auto draft = drafts_->receive({.tag = tag}, {});
+      if (!draft) return fail(draft.error());
+      intake_.emplace(Intake{.draft = std::move(*draft)});
+    }
+    intake_->take(*arriving);
+    arriving->move_to(intake_->place);
+    intake_->draft->wait_for_room();
+  }
+
+  // What is there already, or in the middle of being written, is not written again.
+  std::expected<Bulk, storage::Failure> keep_bulk(const Bulk& bulk, std::uint64_t tag) {
+    if (intake_ && intake_->draft->tag() == tag) return keep_intake(bulk);
     auto tags = snapshots_->tags();
     if (!tags) return std::unexpected(tags.error());
-    if (std::ranges::find(*tags, tag) != tags->end()) return {};
+    if (std::ranges::find(*tags, tag) != tags->end()) return bulk;
     auto writer = snapshots_->begin({.tag = tag});
     if (!writer) return std::unexpected(writer.error());
-    if (auto written = writer->append(std::as_bytes(bulk.bytes())); !written)
-      return std::unexpected(written.error());
-    return writer->finish();
+    constexpr std::uint64_t step = 1 << 20;
+    for (std::uint64_t at = 0; at < bulk.size(); at += step)
+      if (auto written = writer->append(std::as_bytes(bulk.part(at, step).bytes())); !written)
+        return std::unexpected(written.error());
+    auto reader = writer->finish_and_read();
+    if (!reader) return std::unexpected(reader.error());
+    return storage::bulk_of(std::move(*reader));
+  }
+  std::expected<Bulk, storage::Failure> keep_intake(const Bulk& bulk) {
+    if (intake_->bytes < bulk.size()) intake_->take(bulk);
+    auto reader = intake_->draft->end_and_wait(storage::Draft::Fate::keep);
+    if (!reader) return std::unexpected(reader.error());
+    intake_->place->bytes = storage::bulk_of(std::move(*reader));
+    const Bulk kept(intake_->place, 0, bulk.size());
+    intake_.reset();
+    return kept;
   }
 
   std::expected<void, storage::Failure> read_bulk(typename P::Durable& durable) {
-    Payload* const bulk = P::bulk(durable);
+    Bulk* const bulk = P::bulk(durable);
     if (!bulk) return {};
     auto reader = snapshots_->read(P::greatest_index(durable));
     if (!reader) return std::unexpected(reader.error());
-    Bytes bytes(reader->size());
-    auto read = reader->read(0, std::as_writable_bytes(std::span(bytes)));
-    if (!read) return std::unexpected(read.error());
-    *bulk = Payload(bytes);
+    *bulk = storage::bulk_of(std::move(*reader));
+    if (ports_.trace) *bulk = Bulk(bulk->whole());  // what is traced is written down
     return {};
   }
 
@@ -370,6 +450,8 @@ class Replica {
   Ports ports_;
   std::unique_ptr<storage::Directory> directory_;
   std::optional<storage::Snapshots> snapshots_;
+  std::optional<storage::Drafts> drafts_;
+  std::optional<Intake> intake_;
   Timers<typename P::Timer> timers_;
   P node_ = {};
   Effects<P> out_;

@@ -191,6 +191,11 @@ TEST(Replica, ASnapshotReplacesTheLogOnDiskAndGoesToWhoMissedTooMuch) {
     const auto* leads = std::get_if<Raft::Leader>(&cluster.server(leader).node().role);
     return leads && leads->others.at(away).match.value >= saved;
   }));
+  for (const NodeId node : {leader, away}) {
+    const Bulk& state = cluster.server(node).node().snapshot->state;
+    EXPECT_TRUE(state.in_memory().empty()) << "it lies on the disk";
+    EXPECT_EQ(state, Bulk(Payload(Bytes(100'000, 7))));
+  }
   cluster.stop(leader);
   cluster.stop(away);
   cluster.start(leader);

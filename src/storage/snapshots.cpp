@@ -147,11 +147,15 @@ Result<void> SnapshotWriter::write_block() {
 }
 
 // The last block is a short one, possibly empty: it says that nothing is missing.
-Result<void> SnapshotWriter::finish() {
+Result<void> SnapshotWriter::write_end() {
   ensure(!finished_, "a snapshot is finished once");
   if (auto done = write_block(); !done) return done;
   const std::uint64_t end = head_bytes + blocks_ * stride + block_head_bytes + buffer_.size();
-  if (auto done = file_.resize(end); !done) return done;
+  return file_.resize(end);
+}
+
+Result<void> SnapshotWriter::finish() {
+  if (auto done = write_end(); !done) return done;
   if (auto done = file_.sync(); !done) return done;
   const std::string draft = file_.path().substr(file_.path().rfind('/') + 1);
   if (auto done = directory_->rename(draft, file_name(name_.tag)); !done) return done;
@@ -165,6 +169,20 @@ Result<void> SnapshotWriter::finish() {
   for (std::size_t i = 0; i + kept < whole.size(); ++i)
     if (auto done = directory_->remove(whole[i]); !done) return done;
   return {};
+}
+
+Result<SnapshotReader> SnapshotWriter::finish_and_read() {
+  if (auto done = finish(); !done) return std::unexpected(done.error());
+  file_.renamed(directory_->file(file_name(name_.tag)));
+  return SnapshotReader::of(std::move(file_), name_.tag);
+}
+
+Result<SnapshotReader> SnapshotWriter::lend() {
+  if (auto done = write_end(); !done) return std::unexpected(done.error());
+  if (::unlink(file_.path().c_str()) != 0)
+    return std::unexpected(system_failure("remove", file_.path(), errno));
+  finished_ = true;
+  return SnapshotReader::of(std::move(file_), name_.tag);
 }
 
 // --- reading ---
@@ -232,10 +250,14 @@ Result<std::optional<SnapshotReader>> Snapshots::newest() const {
 }
 
 Result<SnapshotReader> Snapshots::read(std::uint64_t tag) const {
-  SnapshotReader reader;
   auto file = directory_->open_file(file_name(tag), O_RDONLY);
   if (!file) return std::unexpected(file.error());
-  reader.file_ = std::move(*file);
+  return SnapshotReader::of(std::move(*file), tag);
+}
+
+Result<SnapshotReader> SnapshotReader::of(File file, std::uint64_t tag) {
+  SnapshotReader reader;
+  reader.file_ = std::move(file);
   const auto head = read_head(reader.file_);
   if (!head) return std::unexpected(head.error());
   auto name = name_in(*head);

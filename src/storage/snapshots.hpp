@@ -25,6 +25,8 @@ struct SnapshotName {
   bool operator==(const SnapshotName&) const = default;
 };
 
+class SnapshotReader;
+
 class SnapshotWriter {
  public:
   SnapshotWriter(SnapshotWriter&&) = default;
@@ -34,6 +36,9 @@ class SnapshotWriter {
   std::uint64_t offset() const { return blocks_ * snapshot_block_bytes + buffer_.size(); }
   Result<void> append(ByteView bytes);
   Result<void> finish();
+  Result<SnapshotReader> finish_and_read();
+  // What was appended, from a file that has no name any more: nothing of it is left when its reader is gone.
+  Result<SnapshotReader> lend();
 
  private:
   friend class Snapshots;
@@ -41,6 +46,7 @@ class SnapshotWriter {
       : directory_(&directory), name_(std::move(name)), file_(std::move(file)), resumable_(resumable) {}
   Result<void> write_head();
   Result<void> write_block();
+  Result<void> write_end();
   Result<void> find_blocks();
 
   const Directory* directory_;
@@ -64,7 +70,9 @@ class SnapshotReader {
 
  private:
   friend class Snapshots;
+  friend class SnapshotWriter;
   SnapshotReader() = default;
+  static Result<SnapshotReader> of(File file, std::uint64_t tag);
   Result<void> load(std::uint64_t block);
 
   File file_;

@@ -114,7 +114,7 @@ twin_line(copies_states etcd/downloads.cpp
   "    ++of.under_way_;\n"
   "    ++of.under_way_;
     if (twin(\"copies_states\"))
-      state = std::make_shared<State>(State{{state->saved.index, Payload(state->saved.state.bytes())}});\n")
+      state = std::make_shared<State>(State{{state->saved.index, state->saved.state.whole()}});\n")
 
 # Commands about places had no turns: what a client wanted or left was proposed at once.
 twin_line(has_no_turns etcd/line_service.cpp

@@ -228,13 +228,30 @@ void read_durable(ByteView bytes) {
   require(read_watermark(again, 7) == position, "a place is read as it was written");
 }
 
+// What comes of it when it comes in two.
+std::optional<Bytes> machine_in_parts(std::span<const std::uint8_t> state) {
+  cluster::StateParts parts;
+  Bytes machine;
+  const std::size_t cut = state.empty() ? 0 : state.front() % (state.size() + 1);
+  for (const auto part : {state.first(cut), state.subspan(cut)}) {
+    const auto taken = parts.take(part);
+    if (taken.next == cluster::StateParts::Next::wrong) return std::nullopt;
+    machine.insert(machine.end(), taken.rest.begin(), taken.rest.end());
+  }
+  machine.insert(machine.end(), parts.left().begin(), parts.left().end());
+  return machine;
+}
+
 void read_state(ByteView bytes) {
   const std::span<const std::uint8_t> state(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             bytes.size());
-  const auto parts = cluster::split_state(state);
+  const auto parts = cluster::split_state(Bulk(Payload(state)));
+  const auto machine = machine_in_parts(state);
   if (!parts) return;
+  const Payload whole = parts->machine.whole();
   Bytes again = parts->book ? cluster::preface_of(*parts->book) : Bytes();
-  again.insert(again.end(), parts->machine.begin(), parts->machine.end());
+  require(machine && std::ranges::equal(*machine, whole.bytes()), "in parts it says the same");
+  again.insert(again.end(), whole.bytes().begin(), whole.bytes().end());
   require(std::ranges::equal(again, state), "a state that was split is put together as it was");
 }
 

@@ -29,6 +29,7 @@ class Servers : public testing::Test {
     std::string stopped = {};
     std::string expelled = {};
     unsigned restored = 0;
+    Bytes arriving = {};
   };
 
   Servers() {
@@ -61,9 +62,15 @@ class Servers : public testing::Test {
     auto opened = Server::open(
         loop, options,
         {.acceptable = [](NodeId, const Payload& word) { return word.size() > 0 && word.bytes()[0] != '?'; },
-         .acceptable_state =
-             [](std::uint64_t, std::uint64_t, std::span<const std::uint8_t> state) {
-               return decode<std::vector<std::string>>(state).has_value();
+         .state_comes =
+             [&one](bool begins, std::span<const std::uint8_t> bytes) {
+               if (begins) one.arriving.clear();
+               one.arriving.insert(one.arriving.end(), bytes.begin(), bytes.end());
+               return true;
+             },
+         .state_is_there =
+             [&one](std::uint64_t, std::uint64_t) {
+               return decode<std::vector<std::string>>(one.arriving).has_value();
              },
          .applied =
              [&one](std::uint64_t, std::uint64_t, const Payload& word, std::uint64_t mine) {
@@ -75,8 +82,8 @@ class Servers : public testing::Test {
              },
          .stopped = [&one](const std::string& why) { one.stopped = why; },
          .restored =
-             [&one](std::uint64_t, std::span<const std::uint8_t> state) {
-               one.words = decode<std::vector<std::string>>(state).value();
+             [&one](std::uint64_t, const Bulk& state) {
+               one.words = decode<std::vector<std::string>>(state.whole().bytes()).value();
                ++one.restored;
              },
          .answered = [&one](std::uint64_t serial,

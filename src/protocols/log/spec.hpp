@@ -8,6 +8,7 @@
 #include <span>
 #include <variant>
 
+#include "core/bulk.hpp"
 #include "core/codec.hpp"
 #include "core/ensure.hpp"
 #include "core/node_id.hpp"
@@ -43,7 +44,7 @@ struct Capture {
 };
 // … and is this: entries up to there are not needed any more.
 struct Compact {
-  Payload state = {};
+  Bulk state = {};
   bool operator==(const Compact&) const = default;
 };
 // Who decides from now on, and who only listens.
@@ -79,7 +80,7 @@ struct Readable {  // the answer to a Read, when everything up to there has been
 };
 struct Restored {  // instead of the places up to there, the state that they lead to
   std::uint64_t index = 0;
-  Payload state = {};
+  Bulk state = {};
   bool operator==(const Restored&) const = default;
 };
 
@@ -105,7 +106,7 @@ struct Digest {
       sum = (sum ^ committed.entry->client.value ^ committed.entry->serial << 32) * 0xd6e8feb86659fd93u;
   }
   Payload save() const { return Payload(encode(*this)); }
-  static Digest load(const Payload& state) { return decode<Digest>(state.bytes()).value_or(Digest{}); }
+  static Digest load(const Bulk& state) { return decode<Digest>(state.whole().bytes()).value_or(Digest{}); }
 };
 
 struct Spec {

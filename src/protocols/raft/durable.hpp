@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/boxed.hpp"
-#include "core/payload.hpp"
+#include "core/bulk.hpp"
 #include "protocols/log/spec.hpp"
 #include "protocols/raft/log.hpp"
 #include "protocols/raft/quorum.hpp"
@@ -37,7 +37,7 @@ struct Snapshot {
   Position last = {};
   Configuration configuration = {};
   Sessions<NodeId, Done> sessions = {};
-  Payload state = {};
+  Bulk state = {};
   bool operator==(const Snapshot&) const = default;
 };
 

@@ -87,7 +87,7 @@ struct Raft {
 
   struct Incoming {  // the part of a leader's snapshot that has arrived
     Snapshot about = {};
-    Bytes state = {};
+    Bulk state = {};
     bool operator==(const Incoming&) const = default;
   };
 
@@ -872,16 +872,12 @@ struct Raft {
   void send_snapshot(Out& out, NodeId peer, Progress& progress) {
     ensure(snapshot.has_value(), "entries give way only to a snapshot");
     if (!progress.offset) progress.offset = 0;
-    const auto state = snapshot->state.bytes();
-    const auto rest = state.subspan(std::min<std::size_t>(*progress.offset, state.size()));
     Snapshot about = {snapshot->last, snapshot->configuration, snapshot->sessions, {}};
-    out.send_at_once(
-        peer,
-        InstallSnapshot{.term = ballot.term,
-                        .about = std::move(about),
-                        .offset = *progress.offset,
-                        .size = state.size(),
-                        .part = Payload(rest.first(std::min<std::size_t>(rest.size(), setup.part_bytes)))});
+    out.send_at_once(peer, InstallSnapshot{.term = ballot.term,
+                                           .about = std::move(about),
+                                           .offset = *progress.offset,
+                                           .size = snapshot->state.size(),
+                                           .part = snapshot->state.part(*progress.offset, setup.part_bytes)});
   }
 
   void on_message(Out& out, NodeId from, const InstallSnapshot& theirs) {
@@ -895,9 +891,8 @@ struct Raft {
       return out.send(from, AppendReply{.term = ballot.term, .matched = committed});
     const bool is_another = !incoming || incoming->about.last != last || incoming->state.size() > theirs.size;
     if (is_another) incoming = Incoming{.about = theirs.about};
-    Bytes& state = incoming->state;
-    if (theirs.offset == state.size())
-      state.insert(state.end(), theirs.part.bytes().begin(), theirs.part.bytes().end());
+    Bulk& state = incoming->state;
+    if (theirs.offset == state.size()) state.append(theirs.part);
     if (state.size() < theirs.size)
       return out.send(from, SnapshotReply{ballot.term, last.index, state.size()});
     install(out);
@@ -915,7 +910,7 @@ struct Raft {
 
   void install(Out& out) {
     Snapshot whole = std::move(incoming->about);
-    whole.state = Payload(incoming->state);
+    whole.state = std::move(incoming->state);
     incoming.reset();
     log.install(whole.last, whole.last);
     restore(out, whole);
@@ -994,8 +989,11 @@ struct Raft {
     return write.tail ? write.tail->previous.value + write.tail->entries.size() : 0;
   }
   static std::uint64_t greatest_index(const Durable& durable) { return durable.snapshot->last.index.value; }
-  static Payload* bulk(Write& write) { return write.snapshot ? &write.snapshot->state : nullptr; }
-  static Payload* bulk(Durable& durable) { return durable.snapshot ? &durable.snapshot->state : nullptr; }
+  static Bulk* bulk(Write& write) { return write.snapshot ? &write.snapshot->state : nullptr; }
+  static Bulk* bulk(Durable& durable) { return durable.snapshot ? &durable.snapshot->state : nullptr; }
+  static Bulk* bulk(Raft& node) { return node.snapshot ? &node.snapshot->state : nullptr; }
+  static Bulk* arriving(Raft& node) { return node.incoming ? &node.incoming->state : nullptr; }
+  std::uint64_t arriving_index() const { return incoming->about.last.index.value; }
   Write preamble() const {
     Write write = {.mark = now(), .ballot = ballot};
     if (!snapshot) return write;

@@ -898,7 +898,7 @@ TEST(RaftSnapshots, AServerComesBackWithItsSnapshotAndWhatFollows_7) {
   disk.take(
       {.ballot = Ballot{{2}, {}}, .tail = Write::Tail{{0}, {entry(1), entry(1, command(3)), entry(2)}}});
   disk.take(
-      {.snapshot = Snapshot{.last = at(1, 2), .configuration = {.voters = {{2}, {3}}}, .state = bytes({5})},
+      {.snapshot = Snapshot{.last = at(1, 2), .configuration = {.voters = {{2}, {3}}}, .state = Bulk(bytes({5}))},
        .base = at(1, 2)});
   P::Out out;
   const P node = P::recover({2}, NodeSet::range({1}, 3), {}, disk, out);
