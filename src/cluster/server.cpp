@@ -30,7 +30,8 @@ raft::Raft::Setup setup_of(const ServerOptions& options) {
           .handicap_ticks = ticks(options.handicap),
           .stagger_ticks = ticks(stagger),
           .most_entries = options.most_entries,
-          .keep_entries = options.keep_entries};
+          .keep_entries = options.keep_entries,
+          .most_dropped = 256};
 }
 
 NodeSet ids_of(const std::vector<live::Peer>& members) {

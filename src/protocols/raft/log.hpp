@@ -6,10 +6,12 @@
 // Paper     D. Ongaro, J. Ousterhout. In search of an understandable consensus algorithm. USENIX ATC, 2014.
 #pragma once
 #include <algorithm>
+#include <boost/container/deque.hpp>
 #include <compare>
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -45,10 +47,14 @@ concept HasTerm = std::equality_comparable<E> && requires(const E& entry) {
   { entry.term } -> std::convertible_to<Term>;
 };
 
+// A log grows at one end and is given up at the other; neither may move what is in between.
+template <class E>
+using Entries = boost::container::deque<E>;
+
 template <HasTerm E>
 struct Log {
-  Position base = {};           // of the last entry that a snapshot has replaced
-  std::vector<E> entries = {};  // those after it
+  Position base = {};       // of the last entry that a snapshot has replaced
+  Entries<E> entries = {};  // those after it
   bool operator==(const Log&) const = default;
 
   Index last_index() const { return base.index + entries.size(); }
@@ -64,10 +70,12 @@ struct Log {
     ensure(index > base.index && index <= last_index(), "the log still has the entry");
     return entries[offset(index)];
   }
-  std::span<const E> after(Index index, std::size_t most = SIZE_MAX) const {
+  auto after(Index index, std::size_t most = SIZE_MAX) const {
     ensure(index >= base.index && index <= last_index(), "the log still has what follows");
-    const std::span<const E> rest = std::span(entries).subspan(offset(index + 1));
-    return rest.first(std::min(most, rest.size()));
+    const std::size_t first = offset(index + 1);
+    const std::size_t count = std::min(most, entries.size() - first);
+    const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::ranges::subrange(begin, begin + static_cast<std::ptrdiff_t>(count));
   }
 
   // The consistency check. Whatever a snapshot holds is committed, so it matches every leader's log.

@@ -169,7 +169,7 @@ TEST(RaftLog, SaysWhatChangedInItAndNoMore) {
   compacted.compact({2});
   compacted.append({{4}});
   EXPECT_EQ(change(compacted), std::pair(3ul, entries_of({4})));
-  EXPECT_EQ(change({.base = {{5}, {9}}, .entries = entries_of({5})}), std::pair(9ul, entries_of({5})));
+  EXPECT_EQ(change({.base = {{5}, {9}}, .entries = log_of({5}).entries}), std::pair(9ul, entries_of({5})));
 }
 
 }  // namespace

@@ -132,16 +132,17 @@ struct Raft {
   using Durable = raft::Durable;
   struct Setup {
     std::uint64_t heartbeat_ticks = 40;
-    std::uint64_t patience_ticks = 120;      // a follower waits once to twice this long for its leader
-    std::uint64_t handicap_ticks = 0;        // … and this much longer, if others had better lead
-    std::uint64_t stagger_ticks = 10;        // between those who stand because the leader is suspected
-    std::uint64_t most_entries = 64;         // in one message
-    std::uint64_t most_bytes = 1 << 18;      // of the commands in it, but for the first
-    std::uint64_t most_unanswered = 4;       // messages with entries under way to one server
-    std::uint64_t most_forwarded = 1 << 22;  // bytes of commands on the way to the leader
-    std::uint64_t part_bytes = 1 << 16;      // of a snapshot in one message
-    std::uint64_t keep_entries = 0;          // before a snapshot's end, for those who are a little behind,
-    std::uint64_t keep_bytes = 1 << 25;      // … but no more bytes than this
+    std::uint64_t patience_ticks = 120;       // a follower waits once to twice this long for its leader
+    std::uint64_t handicap_ticks = 0;         // … and this much longer, if others had better lead
+    std::uint64_t stagger_ticks = 10;         // between those who stand because the leader is suspected
+    std::uint64_t most_entries = 64;          // in one message
+    std::uint64_t most_bytes = 1 << 18;       // of the commands in it, but for the first
+    std::uint64_t most_unanswered = 4;        // messages with entries under way to one server
+    std::uint64_t most_forwarded = 1 << 22;   // bytes of commands on the way to the leader
+    std::uint64_t part_bytes = 1 << 16;       // of a snapshot in one message
+    std::uint64_t keep_entries = 0;           // before a snapshot's end, for those who are a little behind,
+    std::uint64_t keep_bytes = 1 << 25;       // … but no more bytes than this
+    std::uint64_t most_dropped = UINT64_MAX;  // entries that a snapshot has replaced, in one step
     bool pre_vote = true;
     bool check_quorum = true;  // a leader that hears from too few, or not from its own disk, steps down
     NodeSet voters = {};       // at the beginning; empty: everybody
@@ -168,6 +169,7 @@ struct Raft {
   std::vector<PendingRead> asked = {};   // our client's questions; without an index: unanswered
   Boxed<Snapshot> capture = {};          // where the state stood that our client is saving
   Boxed<Incoming> incoming = {};
+  Index spare = {};  // up to here nobody needs the log; what of it is still here goes a little at a time
   std::variant<Follower, PreCandidate, Candidate, Leader> role = {};
 
   bool operator==(const Raft&) const = default;
@@ -713,6 +715,7 @@ struct Raft {
     }
     answer_client(out, ours);
     answer_reads(out);
+    drop_spare();
   }
   static void announce_members(Out& out, const Configuration& members) {
     if (!members.joint()) out.announce(conclave::log::Members{members.voters, members.learners});
@@ -840,10 +843,19 @@ struct Raft {
     snapshot = std::exchange(capture, {});
     snapshot->state = saved.state;
     const Index end = snapshot->last.index;
-    log.compact(end - kept_before(end));
+    spare = std::max(spare, end - kept_before(end));
+    drop_spare();
     save_snapshot(out);
     forget_offsets();
   }
+  void drop_spare() {
+    if (spare == Index{}) return;
+    const std::uint64_t left = spare.value - log.base.index.value;
+    log.compact(log.base.index + std::min(left, setup.most_dropped));
+    if (log.base.index == spare) spare = {};
+  }
+  // Where the log begins for whoever reads it from the disk.
+  Position needed_base() const { return spare == Index{} ? log.base : Position{*log.term_at(spare), spare}; }
   // For those who are a little behind. Whoever lacks more than that gets the snapshot.
   std::uint64_t kept_before(Index end) const {
     std::uint64_t bytes = 0;
@@ -912,6 +924,7 @@ struct Raft {
     Snapshot whole = std::move(incoming->about);
     whole.state = std::move(incoming->state);
     incoming.reset();
+    spare = {};
     log.install(whole.last, whole.last);
     restore(out, whole);
     look_up_configuration();
@@ -998,15 +1011,17 @@ struct Raft {
     Write write = {.mark = now(), .ballot = ballot};
     if (!snapshot) return write;
     write.snapshot = Snapshot{snapshot->last, snapshot->configuration, snapshot->sessions, {}};
-    write.base = log.base;
+    write.base = needed_base();
     return write;
   }
-  std::uint64_t oldest_index() const { return log.base.index.value; }
+  std::uint64_t oldest_index() const { return needed_base().index.value; }
 
   // Whatever we tell others about our term, our vote and our log is on disk before they hear of it.
   Write::Mark now() const { return {ballot.term, log.last_index()}; }
   void save_ballot(Out& out) const { out.persist({.mark = now(), .ballot = ballot}); }
-  void save_snapshot(Out& out) const { out.persist({.mark = now(), .snapshot = snapshot, .base = log.base}); }
+  void save_snapshot(Out& out) const {
+    out.persist({.mark = now(), .snapshot = snapshot, .base = needed_base()});
+  }
   void save_after(Out& out, Index previous) const {
     const auto entries = log.after(previous);
     out.persist({.mark = now(), .tail = Write::Tail{previous, {entries.begin(), entries.end()}}});

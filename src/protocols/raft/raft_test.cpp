@@ -194,7 +194,7 @@ TEST(Raft, ALaterLeaderRemovesWhatConflicts_5_3) {
   Node two(2);
   two.hear(1, P::Append{.term = {1}, .entries = {entry(1), entry(1, command(1))}});
   two.hear(3, P::Append{.term = {2}, .previous = at(1, 1), .entries = {entry(2)}});
-  EXPECT_EQ(two.node.log.entries, (std::vector<Entry>{entry(1), entry(2)}));
+  EXPECT_EQ(two.node.log.entries, (Entries<Entry>{entry(1), entry(2)}));
 }
 
 TEST(Raft, AnOldShortMessageRemovesNothing_5_3) {
@@ -422,6 +422,29 @@ TEST(RaftSnapshots, KeepNoMoreBytesForThoseWhoAreBehindThanTheyMay) {
   one.ask(conclave::log::Capture{});
   one.ask(conclave::log::Compact{});
   EXPECT_EQ(one.node.log.base.index, one.node.committed - 2);
+}
+
+// Freeing a million entries at once would be a pause for everybody.
+TEST(RaftSnapshots, ReplaceEntriesALittleAtATimeButOnTheDiskAtOnce) {
+  Node one(1, 1, {.keep_entries = 1, .most_dropped = 2, .pre_vote = false});
+  one.fire(P::Timer::election);
+  for (std::uint64_t serial = 1; serial <= 8; ++serial) one.ask(large(serial, 1));
+  const Index end = one.node.committed;
+  ASSERT_EQ(end, Index{9});
+  one.ask(conclave::log::Capture{});
+  one.ask(conclave::log::Compact{});
+  EXPECT_EQ(one.node.log.base.index, Index{2});
+  EXPECT_EQ(one.node.oldest_index(), 8u);
+  EXPECT_EQ(one.out.writes.back().base, at(1, 8));
+  EXPECT_EQ(one.node.preamble().base, at(1, 8));
+  one.ask(large(9, 1));
+  EXPECT_EQ(one.node.log.base.index, Index{4});
+  one.ask(large(10, 1));
+  one.ask(large(11, 1));
+  EXPECT_EQ(one.node.log.base.index, Index{8});
+  EXPECT_EQ(one.node.spare, Index{});
+  one.ask(large(12, 1));
+  EXPECT_EQ(one.node.log.base.index, Index{8});
 }
 
 // The disk: an entry counts as ours when our disk has it, and not before.
@@ -898,7 +921,8 @@ TEST(RaftSnapshots, AServerComesBackWithItsSnapshotAndWhatFollows_7) {
   disk.take(
       {.ballot = Ballot{{2}, {}}, .tail = Write::Tail{{0}, {entry(1), entry(1, command(3)), entry(2)}}});
   disk.take(
-      {.snapshot = Snapshot{.last = at(1, 2), .configuration = {.voters = {{2}, {3}}}, .state = Bulk(bytes({5}))},
+      {.snapshot =
+           Snapshot{.last = at(1, 2), .configuration = {.voters = {{2}, {3}}}, .state = Bulk(bytes({5}))},
        .base = at(1, 2)});
   P::Out out;
   const P node = P::recover({2}, NodeSet::range({1}, 3), {}, disk, out);
