@@ -44,7 +44,10 @@ std::vector<Entry> entries_of(const Json& terms) {
   return entries;
 }
 
-Log<Entry> log_of(const Json& terms) { return {.entries = entries_of(terms)}; }
+Log<Entry> log_of(const Json& terms) {
+  const auto entries = entries_of(terms);
+  return {.entries = {entries.begin(), entries.end()}};
+}
 
 Json terms_of(const Log<Entry>& log) {
   Json terms = Json::array();
@@ -164,8 +167,8 @@ struct Cluster {
   std::map<NodeId, Index> match() const {
     std::map<NodeId, Index> match;
     for (NodeId server : all.voters) {
-      const std::span ours(log(leader).entries);
-      const std::span theirs(log(server).entries);
+      const auto& ours = log(leader).entries;
+      const auto& theirs = log(server).entries;
       const auto differ = std::ranges::mismatch(ours, theirs).in1;
       match[server] = {static_cast<std::uint64_t>(differ - ours.begin())};
     }

@@ -42,7 +42,8 @@ TEST(Bulk, IsTheSameInMemoryElsewhereAndInBoth) {
     for (std::uint8_t from = 0; from < 110; ++from) {
       EXPECT_EQ(one.part(from, 7),
                 counted(std::min<std::uint8_t>(from, 100), std::min<std::uint8_t>(from + 7, 100)));
-      if (from <= 100) EXPECT_EQ(one.from(from), Bulk(counted(from, 100)));
+      if (from > 100) continue;
+      EXPECT_EQ(one.from(from), Bulk(counted(from, 100)));
     }
     EXPECT_NE(one, Bulk(counted(0, 99)));
     EXPECT_NE(one, Bulk(kept(counted(100, 200)), 0, 100));
