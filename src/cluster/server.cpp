@@ -157,7 +157,10 @@ class RaftServer final : public Server {
     replica_->command(log::Capture{});
     return book_.founded ? preface_of(book_) : Bytes();
   }
-  void compact(Bulk state) override { replica_->command(log::Compact{std::move(state)}); }
+  // Of who is traced, all bytes are written down.
+  void compact(Bulk state) override {
+    replica_->command(log::Compact{part_ ? Bulk(state.whole()) : std::move(state)});
+  }
   storage::Result<std::unique_ptr<storage::Draft>> draft(storage::Draft::Events events) override {
     return replica_->draft(replica_->node().committed.value, std::move(events));
   }
