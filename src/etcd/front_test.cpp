@@ -235,6 +235,16 @@ TEST_F(Fronts, HeadersSayWhoAnsweredAndWhen) {
   EXPECT_EQ(put("a", "1").header().revision(), 3);  // the same value is a change as well
 }
 
+// Otherwise a client writes as much as it likes to the log of a member.
+TEST_F(Fronts, SayNothingOfTextsThatAreNone) {
+  testing::internal::CaptureStderr();
+  rpc::Status status;
+  const auto call = channel->unary("/etcdserverpb.Cluster/MemberAdd", std::string("\x0a\x01\xff"), {},
+                                   [&](const rpc::Answer& answer) { status = answer.status; });
+  until([&] { return !status.ok(); });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(Fronts, NestedAnswersOfATransactionSayOnlyTheRevision) {
   pb::TxnRequest request;
   request.add_success()->mutable_request_put()->set_key("a");

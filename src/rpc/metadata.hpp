@@ -41,6 +41,10 @@ class Metadata {
   }
   // What HTTP/2 counts against the limit of a header list.
   std::size_t list_bytes() const { return text_.size() + 32 * entries_.size(); }
+  // Nothing more is added: what it grew to beyond that is given back, if it is much.
+  void settle() {
+    if (text_.capacity() > worth_keeping) text_.shrink_to_fit();
+  }
   void clear() {
     if (text_.capacity() > worth_keeping) *this = {};
     text_.clear();

@@ -39,6 +39,7 @@ void RequestHead::add(std::string_view name, std::string_view value, std::size_t
 }
 
 void RequestHead::complete() {
+  fields_.settle();
   if (too_large_ || malformed_) return;
   malformed_ = method().empty() || !path().starts_with('/') || !fields_.get(":scheme");
 }

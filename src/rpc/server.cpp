@@ -1,5 +1,7 @@
 #include "rpc/server.hpp"
 
+#include <google/protobuf/stubs/logging.h>
+
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -248,8 +250,12 @@ void ServerCore::close_all() {
 
 // ---- the server
 
+// What clients send that is no text is answered. The library of messages would tell our log of it as well, a
+// line each time, and a log has an end somewhere.
 Server::Server(asio::io_context& loop, const ServerLimits& limits)
-    : core_(std::make_shared<ServerCore>(loop, limits)) {}
+    : core_(std::make_shared<ServerCore>(loop, limits)) {
+  google::protobuf::SetLogHandler(nullptr);
+}
 
 Server::~Server() { core_->close_all(); }
 

@@ -33,8 +33,10 @@ void ServerCall::open(ServerCore& core, PeerPtr peer) {
 }
 
 void ServerCall::header(std::string_view name, std::string_view value) {
-  // Trailers of a client mean nothing to gRPC.
-  if (!head_done_) head_.add(name, value, session_->limits().header_list_bytes);
+  if (head_done_) return;  // trailers of a client mean nothing to gRPC
+  const std::size_t before = head_.fields().list_bytes();
+  head_.add(name, value, session_->limits().header_list_bytes);
+  session_->count_head(*this, head_.fields().list_bytes() - before);
 }
 
 void ServerCall::headers_complete(bool last) {
@@ -44,7 +46,6 @@ void ServerCall::headers_complete(bool last) {
   }
   head_done_ = true;
   head_.complete();
-  session_->count_head(*this, head_.fields().list_bytes());
   if (head_.malformed()) {
     ++core_->stats.bad_requests;
     return session_->reset(*this, NGHTTP2_PROTOCOL_ERROR);

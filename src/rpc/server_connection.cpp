@@ -69,12 +69,13 @@ void ServerConnection::received(std::string_view bytes) {
 void ServerConnection::sniff(std::string_view bytes) {
   sniffed_.append(bytes);
   const std::size_t seen = std::min(sniffed_.size(), preface.size());
-  const std::string first = sniffed_;
-  if (sniffed_.compare(0, seen, preface, 0, seen) != 0) {
+  const bool is_preface = sniffed_.compare(0, seen, preface, 0, seen) == 0;
+  if (is_preface && seen < preface.size()) return;
+  const std::string first = std::exchange(sniffed_, {});  // it may be long, and the connection lasts
+  if (!is_preface) {
     http1_ = std::make_unique<Http1>(core_.limits.session, *peer_, *this);
     return received(first);
   }
-  if (seen < preface.size()) return;
   timer_.disarm();
   http2_ = std::make_shared<Http2Connection>(core_.loop, core_.wheel, wire_, Session::Side::server,
                                              core_.limits.session, *this, &account_);

@@ -813,6 +813,13 @@ def slow_requests(scene):
     return f"{len(heads)} heads a byte at a time, {len(prefaces)} halves of a preface"
 
 
+@attack("long first words")
+def first_words(scene):
+    """As much as is read at once, and nothing more for as long as pings are answered."""
+    words = http2.PREFACE + http2.settings() + frame(0x42, 0, 0, bytes(16_000)) * 3
+    return f"{len(scene.silent(scaled(2_000, 10_000), source='127.0.0.2', say=words))} connections, {len(words)} bytes each"
+
+
 @attack("a huge client")
 def huge_client(scene):
     """Well-behaved, and merely large: values of a MiB, and ranges over all of them, taken slowly."""

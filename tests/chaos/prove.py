@@ -58,6 +58,7 @@ TWINS = {
     "leaves_the_soft_limit": attack("more connections than descriptors"),
     "gives_one_address_all": attack("all connections of one address"),
     "counts_no_memory": attack("half-sent messages"),
+    "keeps_first_words": attack("long first words", short=False, strictly=True),
     "asks_only_once": fault("leader is killed", "--readers", "15", seconds=16, seed=2),
     "gives_up_when_interrupted": fault("calls are interrupted"),
     "writes_half": fault("calls do half"),

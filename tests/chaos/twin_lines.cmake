@@ -27,6 +27,11 @@ twin_line(counts_no_memory rpc/machine.cpp
   "client_memory > 0 ? client_memory"
   "twin(\"counts_no_memory\") ? (std::size_t{1} << 40) : client_memory > 0 ? client_memory")
 
+# The first bytes of a connection, by which it is known what it speaks, were kept as long as it lasted.
+twin_line(keeps_first_words rpc/server_connection.cpp
+  "std::exchange(sniffed_, {});"
+  "twin(\"keeps_first_words\") ? sniffed_ : std::exchange(sniffed_, {});")
+
 # Of the descriptors that a process may have, it had those that the shell had given it.
 twin_line(leaves_the_soft_limit rpc/machine.cpp
   "limit.rlim_cur < limit.rlim_max"

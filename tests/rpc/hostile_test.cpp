@@ -1,4 +1,5 @@
 // What strangers send: garbage, floods, silence. The server closes their connection, and nobody else notices.
+#include <malloc.h>
 #include <nghttp2/nghttp2.h>
 
 #include <deque>
@@ -331,6 +332,33 @@ TEST(Memory, OfHeadsIsCounted) {
   stranger.socket().close();
   world.until([&] { return world.server().stats().connections_open == 0; });
   EXPECT_EQ(world.server().stats().stream_bytes, 0u);
+}
+
+// One that never ends lets nobody count what is there at its end.
+TEST(Memory, OfHeadsThatAreNotWholeIsCounted) {
+  Loopback world;
+  Stranger stranger(world);
+  const std::string head = fields({{":method", "POST"}, {":scheme", "http"}, {":path", std::string(chat)}});
+  const std::string filler = "\x40\x01x\x7f\xa1\x1e" + std::string(4000, 'v');
+  stranger.send(preface + settings + frame(NGHTTP2_HEADERS, 0, 1, head + filler + "\xbe\xbe"));
+  world.until([&] { return world.server().stats().stream_bytes > 12'000u; });
+  stranger.socket().close();
+  world.until([&] { return world.server().stats().connections_open == 0; });
+  EXPECT_EQ(world.server().stats().stream_bytes, 0u);
+}
+
+// What is read at once may be much, and a connection that says nothing more may last for days.
+TEST(Memory, OfTheFirstBytesIsGivenBack) {
+  constexpr int count = 100;
+  Loopback world;
+  const std::string first = preface + settings + frame(0x42, 0, 0, std::string(16'000, 'x')) +
+                            frame(0x42, 0, 0, std::string(16'000, 'x'));
+  const std::size_t before = ::mallinfo2().uordblks;
+  if (before == 0) GTEST_SKIP() << "a sanitizer's allocator does not say how much is taken";
+  std::deque<Stranger> strangers;
+  for (int i = 0; i < count; ++i) strangers.emplace_back(world).send(first);
+  world.until([&] { return world.server().stats().bytes_received == count * first.size(); });
+  EXPECT_LT((::mallinfo2().uordblks - before) / count, 40'000u) << "a connection takes some 30 kB by itself";
 }
 
 // Many who are idle have much together; who goes is the one that half sends much.
