@@ -5,7 +5,7 @@
 //      Q: one whose sums fit, by the same member or by another.
 //   D: up to where the log was durable. T: how often a process began, with a sum that fits.
 //   V: the version, with a sum that fits, W: as it is. B: the state of a snapshot, with or without the book
-//   of members.
+//   of members. C: changes of the members in a log, each with its length in front.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cluster/identity.hpp"
+#include "live/frames.hpp"
 #include "storage/crc32c.hpp"
 #include "storage/snapshots.hpp"
 #include "storage/starts.hpp"
@@ -242,6 +243,15 @@ std::optional<Bytes> machine_in_parts(std::span<const std::uint8_t> state) {
   return machine;
 }
 
+// As a leader goes by it: those who are to vote do, and the book learns of it.
+cluster::Book go_by(cluster::Book book) {
+  const auto has_caught_up = [](NodeId id) { return id.value % 2 == 0; };
+  const cluster::Book::Wish wish = book.wish(book.voters, has_caught_up);
+  for (const NodeId id : wish.voters) require(book.contains(id), "only members are to vote");
+  if (!wish.voters.empty()) book.settle(wish.voters, wish.learners);
+  return book;
+}
+
 void read_state(ByteView bytes) {
   const std::span<const std::uint8_t> state(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             bytes.size());
@@ -253,6 +263,24 @@ void read_state(ByteView bytes) {
   require(machine && std::ranges::equal(*machine, whole.bytes()), "in parts it says the same");
   again.insert(again.end(), whole.bytes().begin(), whole.bytes().end());
   require(std::ranges::equal(again, state), "a state that was split is put together as it was");
+  if (parts->book) (void)go_by(*parts->book);
+}
+
+void change_members(ByteView bytes) {
+  cluster::Book book;
+  while (!bytes.empty()) {
+    const std::size_t length = std::min(std::to_integer<std::size_t>(bytes[0]), bytes.size() - 1);
+    const auto change = decode<cluster::BookChange>(live::numbers_of(bytes.subspan(1, length)));
+    bytes = bytes.subspan(1 + length);
+    if (!change) continue;
+    if (const auto done = book.apply(*change); !done)
+      require(!describe(done.error()).empty(), "a change is refused with a sentence");
+    require(book.members.size() <= cluster::most_members, "members are bounded");
+    book = go_by(std::move(book));
+    const Bytes state = cluster::preface_of(book);
+    const auto parts = cluster::split_state(Bulk(Payload(state)));
+    require(parts && parts->book == book && parts->machine.empty(), "a book is read as it was written");
+  }
 }
 
 }  // namespace
@@ -268,6 +296,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'D': read_durable(bytes); break;
     case 'T': read_starts(with_sum(bytes)); break;
     case 'V': place().open_with(with_sum(bytes)); break;
+    case 'C': change_members(bytes); break;
     case 'W': place().open_with({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); break;
     default: read_state(bytes); break;
   }

@@ -53,11 +53,25 @@ void tell(Watches& watches, Revision& told, bool has_room) {
   watches.tell_news(5, hear);
 }
 
+// After every command somebody more waits for the place of one of two leases.
+void stand_in_line(Lines& lines, const Outcome& outcome, WaiterId newcomer) {
+  std::vector<Turn> turns;
+  lines.see(outcome, turns);
+  lines.wait("a", key_in_line("a", static_cast<LeaseId>(newcomer % 2 + 1)), newcomer, turns);
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (turns[i].waiter == turns[j].waiter) complain("somebody is called up twice");
+  if (newcomer > 8) lines.leave(newcomer - 8);
+  if (lines.size() > 8) complain("whoever left is still in line");
+}
+
 void apply_entries(Input rest) {
   Store store;
   auto copy = std::make_unique<Store>(7);
   Watches watches(store, {.noted_events = 4, .noted_bytes = 500, .gathered_bytes = 300, .near = 3});
   watches.create(1, 0, {.key = "", .range_end = std::string(1, '\0')});
+  Lines lines(store);
+  WaiterId waiters = 0;
   Revision told = 0;
   Outcome outcome;
   Outcome again;
@@ -76,6 +90,7 @@ void apply_entries(Input rest) {
     if (store.digest() != copy->digest()) complain("two stores differ");
     if (store.digest() != store.recomputed_digest()) complain("the digest is not that of the records");
     watches.see(outcome);
+    stand_in_line(lines, outcome, ++waiters);
     if (context.index % 3 == 0) tell(watches, told, context.index % 5 != 0);
     if (context.index % 4 == 0) copy = through_a_snapshot(store);
   }

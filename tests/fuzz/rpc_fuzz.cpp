@@ -41,40 +41,22 @@ const SessionLimits small = {.message_bytes = 1000,
 
 // ---- HTTP/2
 
+// What connections share is made once: it outlives them in a member too.
+boost::asio::io_context& one_loop() {
+  static boost::asio::io_context loop{1};
+  return loop;
+}
+
 // Calls of all kinds: answered at once, kept, streams that echo, pause and break off.
 struct FuzzedServer final : Session::Owner {
-  boost::asio::io_context loop{1};
-  std::shared_ptr<ServerCore> core = std::make_shared<ServerCore>(loop, ServerLimits{.session = small});
+  const std::shared_ptr<ServerCore>& core = everybodys_core();
   boost::intrusive_ptr<CountedPeer> peer{new CountedPeer};
   Session session{Session::Side::server, small, *this};
   std::vector<Call> kept;
   std::vector<HttpReply> replies;
 
-  FuzzedServer() {
-    core->methods["/u"] = {.unary = [](Call call, std::string_view bytes) { call.reply(bytes); }};
-    core->methods["/k"] = {.unary = [this](Call call, std::string_view) { kept.push_back(std::move(call)); }};
-    core->methods["/s"] = {.stream = [](Call call) {
-      call.begin();
-      call.on_message([call](std::string_view bytes) mutable {
-        call.send(bytes);
-        if (bytes.starts_with('e')) call.finish({Code::aborted, std::string(bytes)});
-      });
-      call.on_half_close([call]() mutable { call.finish({}); });
-    }};
-    core->methods["/p"] = {.stream = [this](Call call) {
-      call.on_message([call](std::string_view) mutable { call.pause(); });
-      kept.push_back(std::move(call));
-    }};
-    core->routes["/"] = {.handler =
-                             [this](const HttpRequest& request, HttpReply reply) {
-                               if (request.body.empty()) return reply.send(200, "text/plain", request.path);
-                               reply.begin(200, {});
-                               reply.write(request.body);
-                               replies.push_back(std::move(reply));
-                             },
-                         .access = Access::anybody};
-    core->routes["/v3"] = {.handler = core->routes["/"].handler, .access = Access::calls};
-  }
+  FuzzedServer() { present() = this; }
+  ~FuzzedServer() { present() = nullptr; }
   StreamPtr open_stream() override {
     auto call = core->pool->take();
     call->open(*core, peer);
@@ -83,6 +65,43 @@ struct FuzzedServer final : Session::Owner {
   void output_waits() override {}
   void goaway_received() override {}
   void pong_received() override {}
+
+ private:
+  static FuzzedServer*& present() {
+    static FuzzedServer* server = nullptr;
+    return server;
+  }
+  static const std::shared_ptr<ServerCore>& everybodys_core() {
+    static const std::shared_ptr<ServerCore> core = make_core();
+    return core;
+  }
+  static std::shared_ptr<ServerCore> make_core() {
+    auto core = std::make_shared<ServerCore>(one_loop(), ServerLimits{.session = small});
+    core->methods["/u"] = {.unary = [](Call call, std::string_view bytes) { call.reply(bytes); }};
+    core->methods["/k"] = {
+        .unary = [](Call call, std::string_view) { present()->kept.push_back(std::move(call)); }};
+    core->methods["/s"] = {.stream = [](Call call) {
+      call.begin();
+      call.on_message([call](std::string_view bytes) mutable {
+        call.send(bytes);
+        if (bytes.starts_with('e')) call.finish({Code::aborted, std::string(bytes)});
+      });
+      call.on_half_close([call]() mutable { call.finish({}); });
+    }};
+    core->methods["/p"] = {.stream = [](Call call) {
+      call.on_message([call](std::string_view) mutable { call.pause(); });
+      present()->kept.push_back(std::move(call));
+    }};
+    const auto answer = [](const HttpRequest& request, HttpReply reply) {
+      if (request.body.empty()) return reply.send(200, "text/plain", request.path);
+      reply.begin(200, {});
+      reply.write(request.body);
+      present()->replies.push_back(std::move(reply));
+    };
+    core->routes["/"] = {.handler = answer, .access = Access::anybody};
+    core->routes["/v3"] = {.handler = answer, .access = Access::calls};
+    return core;
+  }
 };
 
 void feed_server(std::string_view bytes, std::size_t piece) {
@@ -105,9 +124,7 @@ void feed_server(std::string_view bytes, std::size_t piece) {
 }
 
 struct FuzzedClient final : Session::Owner {
-  boost::asio::io_context loop{1};
-  std::shared_ptr<ChannelCore> core =
-      std::make_shared<ChannelCore>(loop, ChannelOptions{.endpoints = {"127.0.0.1:1"}, .limits = small});
+  const std::shared_ptr<ChannelCore>& core = everybodys_core();
   Session session{Session::Side::client, small, *this};
 
   StreamPtr open_stream() override {
@@ -117,11 +134,21 @@ struct FuzzedClient final : Session::Owner {
   void output_waits() override {}
   void goaway_received() override {}
   void pong_received() override {}
+
+ private:
+  static const std::shared_ptr<ChannelCore>& everybodys_core() {
+    static const std::shared_ptr<ChannelCore> core = [] {
+      auto made = std::make_shared<ChannelCore>(
+          one_loop(), ChannelOptions{.endpoints = {"127.0.0.1:1"}, .limits = small});
+      made->closed = true;  // refused calls are not made again: there is nowhere to go
+      return made;
+    }();
+    return core;
+  }
 };
 
 void feed_client(std::string_view bytes, std::size_t piece) {
   FuzzedClient client;
-  client.core->closed = true;  // refused calls are not made again: there is nowhere to go
   int ended = 0;
   for (int i = 0; i < 4; ++i) {
     const ClientCallPtr call(

@@ -65,7 +65,8 @@ void mend_sums(std::vector<std::byte>& segment) {
     RecordHead head = record_head_at(&segment[at]);
     const std::size_t rest = segment.size() - at - record_head_bytes;
     if (head.batch == 0) continue;
-    if (head.length <= rest) head.payload_sum = crc32c({&segment[at + record_head_bytes], head.length});
+    if (head.length <= rest)
+      head.payload_sum = crc32c({segment.data() + at + record_head_bytes, head.length});
     write_record_head(&segment[at], head, identity.seed(), at);
   }
 }
