@@ -4,8 +4,8 @@
 #   SEEDS=100000 scripts/soak.sh            as long as you like
 #   ONLY=raft RAFT_SEEDS=1000000 scripts/soak.sh   one algorithm
 #
-# Raft's seeds are RAFT_SEEDS in all, over several sizes and both variants. In its runs a tick may be taken for a
-# millisecond: messages take 10, elections 40 to 240.
+# Raft's seeds are RAFT_SEEDS in all, over several sizes, both variants, and links that keep the order or do not. In its
+# runs a tick may be taken for a millisecond: messages take 10, elections 40 to 240.
 set -euo pipefail
 seeds=${SEEDS:-10000}
 raft_seeds=${RAFT_SEEDS:-100000}
@@ -24,18 +24,22 @@ wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
 soak_raft() {
   local sizes=(3 5 1 2 4 7) share ran=0 ticks=0 begun ended
-  share=$(((raft_seeds + 2 * ${#sizes[@]} - 1) / (2 * ${#sizes[@]})))
+  share=$(((raft_seeds + 4 * ${#sizes[@]} - 1) / (4 * ${#sizes[@]})))
   begun=$(date +%s%N)
   for variant in canonical no-pre-vote; do
     for nodes in "${sizes[@]}"; do
-      local report
-      report=$(soak raft --variant "$variant" --nodes "$nodes" --seeds "$share" --json) || {
-        echo "$report"
-        return 1
-      }
-      ran=$((ran + $(field seeds "$report")))
-      ticks=$((ticks + $(field ticks "$report")))
-      echo "raft ($variant): $share seeds of $nodes servers, all claimed properties hold"
+      # Where links keep the order and entries go together, the news of what is committed has to be prompt.
+      for links in "" "--fifo --set batch=64"; do
+        local report
+        # shellcheck disable=SC2086
+        report=$(soak raft --variant "$variant" --nodes "$nodes" --seeds "$share" $links --json) || {
+          echo "$report"
+          return 1
+        }
+        ran=$((ran + $(field seeds "$report")))
+        ticks=$((ticks + $(field ticks "$report")))
+        echo "raft ($variant${links:+, $links}): $share seeds of $nodes servers, all claimed properties hold"
+      done
     done
   done
   ended=$(date +%s%N)

@@ -47,6 +47,7 @@ struct Flags {
   bool json = false;
   bool beyond = false;
   bool unordered = false;
+  bool fifo = false;
   std::vector<std::string> given = {};  // the names of those that the user gave
 
   bool gave(std::string_view flag) const { return std::ranges::find(given, flag) != given.end(); }
@@ -112,9 +113,9 @@ std::optional<std::string> adopt(Flags& flags, const catalogue::Entry& entry, co
   if (!entry.stage || entry.family == "timesync")
     return wrong(fmt::format("{} cannot be directed step by step; replay it by its seed, --seed {}",
                              entry.name, header.seed));
-  static constexpr std::array decided = {"--entries", "--starters",   "--think",   "--hold",
-                                         "--delay",   "--until",      "--chatter", "--unordered",
-                                         "--seeds",   "--first-seed", "--jobs",    "--save-script"};
+  static constexpr std::array decided = {"--entries",    "--starters", "--think",      "--hold", "--delay",
+                                         "--until",      "--chatter",  "--unordered",  "--fifo", "--seeds",
+                                         "--first-seed", "--jobs",     "--save-script"};
   for (const char* flag : decided) {
     if (flags.gave(flag))
       return wrong(fmt::format("a trace is repeated step by step; {} has no say in it, leave it out", flag));
@@ -218,7 +219,14 @@ std::expected<Plan, std::string> make_plan(const Flags& flags, Scripted scripted
   options.seed = flags.seed;
   // Far above what any of the algorithms needs: a run that gets there will not end.
   options.step_limit += 50 * std::uint64_t{options.nodes} * options.nodes * options.entries;
-  options.break_fifo = flags.unordered;
+  if (flags.fifo) {
+    if (flags.unordered)
+      return std::unexpected("--fifo keeps the order of links, --unordered does not: give one");
+    if (flags.faults == "all") options.faults.reorder = 0;
+    if (options.faults.reorder > 0)
+      return std::unexpected("--fifo keeps the order of links, the fault reorder does not: give one");
+    options.fifo = true;
+  }
   plan.beyond = options.faults.beyond(entry.assumes);
   if (flags.unordered) {
     if (entry.assumes.links != Links::reliable_fifo)
@@ -227,6 +235,7 @@ std::expected<Plan, std::string> make_plan(const Flags& flags, Scripted scripted
     if (!flags.beyond)
       return std::unexpected(
           fmt::format("--unordered: {} assumes FIFO links; add --beyond-assumptions", entry.name));
+    options.fifo = false;
     plan.beyond.emplace_back("unordered links");
   }
 
@@ -273,6 +282,7 @@ std::string replay_command(const Flags& flags, const std::string& seed_or_script
   for (const std::string& assignment : flags.set) command += fmt::format(" --set {}", assignment);
   if (flags.chatter > 0) command += fmt::format(" --chatter {}", flags.chatter);
   if (flags.unordered) command += " --unordered";
+  if (flags.fifo) command += " --fifo";
   if (flags.beyond) command += " --beyond-assumptions";
   return command + seed_or_script;
 }
@@ -293,6 +303,7 @@ std::string described_run(const Plan& plan) {
   for (const auto& [name, value] : plan.setting.parameters) out += fmt::format(", {} {}", name, value);
   out += options.script ? fmt::format(", {} scripted actions", options.script->size())
                         : fmt::format(", faults {}", options.faults.to_string());
+  if (options.fifo == true) out += ", FIFO links";
   return out;
 }
 
@@ -561,6 +572,7 @@ void add_sim(CLI::App& app, Action& action) {
                    "a trace, to be repeated step by step (docs/trace.md)");
   verb->add_flag("--beyond-assumptions", flags->beyond, "allow faults that the algorithm rules out");
   verb->add_flag("--unordered", flags->unordered, "break the FIFO order of links (beyond assumptions)");
+  verb->add_flag("--fifo", flags->fifo, "links keep the order, even if the algorithm does not need it");
   verb->add_option("--seed", flags->seed, "of the one run")->capture_default_str();
   verb->add_option("--seeds", flags->seeds, "run that many seeds and stop at the first failure")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));

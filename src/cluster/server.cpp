@@ -73,8 +73,9 @@ constexpr std::uint64_t most_transfers = 30;
 // A leader that applies nothing tries once in so many looks to make somebody else lead.
 constexpr std::uint64_t looks_between_heirs = 10;
 
-// Whoever speaks an earlier Raft is refused; its messages could not be read. 2: votes say what they are for.
-constexpr const char* messages_version = "/2";
+// Whoever speaks an earlier Raft is refused; its messages could not be read, or ours by it. 2: votes say what
+// they are for. 3: notices of what is committed.
+constexpr const char* messages_version = "/3";
 
 // Two that do not lead have little to say to each other until the leader is gone: one that was restarted must
 // have been dialled by then.

@@ -9,6 +9,10 @@
 // While one flush of the disk runs, the writes of all further steps gather for the next. Everything happens
 // on the thread that runs the loop, but the flushing.
 //
+// A notice, where the protocol has some, waits for the end of a turn of the loop: a later one replaces it,
+// and it does not leave at all if something has that says as much. To everybody else it is as if the link had
+// lost it.
+//
 // A server that is traced writes every step down before anything comes of it, and its messages end with a
 // stamp; nobody else's do.
 #pragma once
@@ -48,6 +52,14 @@ concept KeptInSegments = Recovers<P> && HearsOfDisk<P> &&
   { P::bulk(node) } -> std::same_as<Bulk*>;      // that it kept last
   { P::arriving(node) } -> std::same_as<Bulk*>;  // that comes from somebody else, as far as it has come
   { node.arriving_index() } -> std::convertible_to<std::uint64_t>;  // what it will be about
+};
+
+// A protocol some of whose messages are there only to be early: what they say, each later one of them, and
+// some others, say to the same server too. What is sent at once may be one of them.
+template <class P>
+concept SendsNotices = requires(const typename P::Message& message) {
+  { P::is_notice(message) } -> std::same_as<bool>;
+  { P::gives_notice(message) } -> std::same_as<bool>;  // without being one
 };
 
 struct ReplicaOptions {
@@ -282,7 +294,7 @@ class Replica {
     std::size_t nth = 0;
     for (const auto& send : out_.early) {
       encode_into(send.message, nth++);
-      ports_.send(send.to, bytes_of(bytes_));
+      if (!waits_for_end_of_turn(send)) ports_.send(send.to, bytes_of(bytes_));
     }
     for (Write& write : out_.writes) persist(write);
     if (!out_.writes.empty() && !dead_) ++unsynced_.back().steps;
@@ -303,6 +315,30 @@ class Replica {
     for (Event& event : out_.events) told_.push_back(std::move(event));
   }
 
+  bool waits_for_end_of_turn(const typename Effects<P>::Send& send) {
+    if constexpr (SendsNotices<P>) {
+      if (P::gives_notice(send.message)) notices_.erase(send.to);
+      if (!P::is_notice(send.message)) return false;
+      notices_[send.to] = bytes_;
+      at_end_of_turn(notices_wait_, [this] { send_notices(); });
+      return true;
+    }
+    return false;
+  }
+  void send_notices() {
+    notices_wait_ = false;
+    for (const auto& [to, bytes] : std::exchange(notices_, {})) {
+      if (!dead_) ports_.send(to, bytes_of(bytes));
+    }
+  }
+  template <class Act>
+  void at_end_of_turn(bool& planned, Act&& act) {
+    if (std::exchange(planned, true)) return;
+    boost::asio::post(loop_, [alive = alive_, act] {
+      if (*alive) act();
+    });
+  }
+
   void persist(Write& write) {
     const Mark mark = P::mark(write);
     if (Bulk* const bulk = P::bulk(write)) {
@@ -316,10 +352,7 @@ class Replica {
     bytes_.clear();
     encode(write, bytes_);
     flusher_->append({bytes_of(bytes_)}, P::greatest_index(write));
-    if (!std::exchange(appended_, true))
-      boost::asio::post(loop_, [this, alive = alive_] {
-        if (*alive) flush();
-      });
+    at_end_of_turn(appended_, [this] { flush(); });
     if (unsynced_.empty() || unsynced_.back().number != submitted_ + 1) {
       unsynced_.push_back({submitted_ + 1, mark});
     } else {
@@ -462,9 +495,11 @@ class Replica {
   bool dead_ = false;
   bool appended_ = false;      // and not submitted
   bool has_snapshot_ = false;  // since the last flush
+  bool notices_wait_ = false;
   std::uint64_t submitted_ = 0;
   std::uint64_t durable_ = 0;
   std::uint64_t flushes_ = 0;
+  std::map<NodeId, Bytes> notices_;  // of this turn, to whom nothing else has said it
   std::deque<Waiting> waiting_;
   std::deque<Unsynced> unsynced_;
   std::optional<Scribe<P>> scribe_;                    // while somebody reads along

@@ -21,8 +21,10 @@ using log::Propose;
 // Servers in one process, with disks of their own and links that lose what is sent to who is down.
 class Cluster {
  public:
-  explicit Cluster(std::uint32_t count, bool traced = false)
-      : members_(NodeSet::range({1}, count)), traced_(traced) {
+  using Setup = Raft::Setup (*)(NodeId);
+
+  explicit Cluster(std::uint32_t count, bool traced = false, Setup setup = usual)
+      : members_(NodeSet::range({1}, count)), traced_(traced), setup_(setup) {
     std::string name = (std::filesystem::temp_directory_path() / "replica-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     for (NodeId node : members_) start(node);
@@ -48,11 +50,20 @@ class Cluster {
     }
     auto opened = Server::open(
         loop, {.self = node, .members = members_, .data = folder_ + "/" + std::to_string(node.value)},
-        setup(), std::move(ports));
+        setup_(node), std::move(ports));
     ASSERT_TRUE(opened) << opened.error().text;
     servers_[node] = std::move(*opened);
   }
-  static Raft::Setup setup() { return {.heartbeat_ticks = 40, .patience_ticks = 200, .keep_entries = 2}; }
+  static Raft::Setup usual(NodeId) {
+    return {.heartbeat_ticks = 40, .patience_ticks = 200, .keep_entries = 2};
+  }
+  // The first one leads, and what it does not say by itself nobody ever hears.
+  static Raft::Setup without_heartbeats(NodeId node) {
+    constexpr std::uint64_t an_hour = 3'600'000;
+    return {.heartbeat_ticks = an_hour,
+            .patience_ticks = node == NodeId{1} ? 20 : an_hour,
+            .check_quorum = false};
+  }
   std::string part(NodeId node) const { return folder_ + "/" + std::to_string(node.value) + ".jsonl"; }
   std::expected<trace::Merged, std::string> merged() const {
     std::vector<trace::Part> parts;
@@ -99,9 +110,11 @@ class Cluster {
   boost::asio::io_context loop;
   std::map<NodeId, std::map<NodeId, std::uint64_t>> committed;  // the last serial of each client, by server
   std::map<NodeId, std::uint64_t> restored;
+  std::uint64_t sent = 0;
 
  private:
   void post(NodeId from, NodeId to, ByteView bytes) {
+    ++sent;
     boost::asio::post(loop, [this, from, to, copy = std::vector(bytes.begin(), bytes.end())] {
       const auto found = servers_.find(to);
       if (found == servers_.end()) return;
@@ -122,6 +135,7 @@ class Cluster {
 
   NodeSet members_;
   bool traced_;
+  Setup setup_;
   std::string folder_;
   std::map<NodeId, std::unique_ptr<PartFile>> parts_;
   std::map<NodeId, std::unique_ptr<Server>> servers_;
@@ -240,11 +254,135 @@ TEST(Replica, ATracedClusterIsRepeatedByTheSimulatorToTheLastState) {
   const auto directions = trace::directions_of(run.steps);
   ASSERT_TRUE(directions) << directions.error();
   trace::Repetition repetition(run.steps);
-  sim::StageOf<Raft> stage(run.header.nodes, Cluster::setup(), &repetition);
+  sim::StageOf<Raft> stage(run.header.nodes, Cluster::usual({1}), &repetition);
   const sim::Followed followed = sim::run_directions(stage, *directions, &repetition);
   EXPECT_EQ(followed.problem, "");
   EXPECT_EQ(followed.broken, "");
   EXPECT_EQ(followed.directions, directions->size());
+}
+
+TEST(Replica, FollowersApplyWithoutWaitingForAHeartbeatWhatOneOfThemProposed) {
+  Cluster cluster(3, false, Cluster::without_heartbeats);
+  ASSERT_TRUE(cluster.comes_true([&] { return cluster.leader().has_value(); }));
+  for (std::uint64_t serial = 1; serial <= 5; ++serial) {
+    for (const std::uint32_t proposer : {1, 2}) {
+      cluster.propose({proposer}, serial);
+      for (std::uint32_t id = 1; id <= 3; ++id)
+        ASSERT_TRUE(cluster.comes_true([&] { return cluster.has_all({id}, {proposer}, serial); }))
+            << id << " does not hear of what " << proposer << " proposed";
+    }
+  }
+  const std::uint64_t sent = cluster.sent;
+  cluster.loop.run_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(cluster.sent, sent) << "there is nothing to say";
+}
+
+// One of three servers. The others are this test, which hears what it sends.
+class Leader {
+ public:
+  Leader() {
+    std::string name = (std::filesystem::temp_directory_path() / "replica-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    auto opened = Server::open(loop_, {.self = {1}, .members = NodeSet::range({1}, 3), .data = folder_},
+                               Cluster::without_heartbeats({1}),
+                               {.send = [this](NodeId to, ByteView bytes) { hear(to, bytes); },
+                                .event = [](const log::Spec::Event&) {},
+                                .failed = [](const storage::Failure& why) { FAIL() << why.text; }});
+    server_ = std::move(opened.value());
+    until([&] { return raft().ballot.term.value == 1; });
+    say(2, raft::VoteReply{raft().ballot.term, true, raft().log.last()});
+    until([&] { return raft().leads() && durable() == 1; });
+    for (const std::uint32_t peer : {2, 3}) match(peer, 1);
+    end_turn();
+    heard_.clear();
+  }
+  ~Leader() {
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // On its disk, and sent to the others.
+  void propose(std::uint64_t serial) { server_->command(Propose{serial, serial, {}}); }
+  void propose_and_write(std::uint64_t count) {
+    for (std::uint64_t serial = 1; serial <= count; ++serial) propose(serial);
+    until([&] { return durable() == count + 1; });
+    heard_.clear();
+  }
+  void match(std::uint32_t peer, std::uint64_t index) {
+    say(peer, raft::AppendReply{.term = raft().ballot.term, .matched = raft::Index{index}});
+  }
+  void end_turn() {
+    loop_.restart();
+    loop_.poll();
+  }
+  std::vector<Raft::Message> heard_by(std::uint32_t peer) { return std::exchange(heard_[{peer}], {}); }
+  const Raft& raft() const { return server_->node(); }
+
+ private:
+  void hear(NodeId to, ByteView bytes) {
+    const auto message = decode<Raft::Message>(numbers_of(bytes));
+    ASSERT_TRUE(message);
+    heard_[to].push_back(*message);
+    if (const auto* question = std::get_if<Raft::PreVote>(&*message)) asked_ = question->term;
+  }
+  void say(std::uint32_t from, const Raft::Message& message) {
+    EXPECT_TRUE(server_->deliver({from}, bytes_of(encode(message))));
+  }
+  std::uint64_t durable() const { return std::get<Raft::Leader>(raft().role).durable.value; }
+  template <class Condition>
+  void until(Condition condition) {
+    for (int tries = 0; tries < 20'000 && !condition(); ++tries) {
+      if (asked_) say(2, Raft::PreVoteReply{*std::exchange(asked_, {}), true});
+      loop_.restart();
+      loop_.run_one_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_TRUE(condition());
+  }
+
+  boost::asio::io_context loop_;
+  std::string folder_;
+  std::unique_ptr<Server> server_;
+  std::map<NodeId, std::vector<Raft::Message>> heard_;
+  std::optional<raft::Term> asked_;
+};
+
+std::vector<Raft::Message> notice(std::uint64_t index) { return {Raft::CommitNotice{{{1}, {index}}}}; }
+
+TEST(ReplicaNotices, OfManyInATurnOnlyTheLastLeaves) {
+  Leader leader;
+  leader.propose_and_write(4);
+  for (std::uint64_t index = 2; index <= 5; ++index) leader.match(2, index);
+  EXPECT_EQ(leader.raft().committed.value, 5u);
+  EXPECT_TRUE(leader.heard_by(2).empty());
+  leader.end_turn();
+  EXPECT_EQ(leader.heard_by(2), notice(5));
+  EXPECT_EQ(leader.heard_by(3), notice(5));
+  leader.end_turn();
+  EXPECT_TRUE(leader.heard_by(2).empty()) << "and that only once";
+}
+
+TEST(ReplicaNotices, NoneLeavesToWhomEntriesLeaveInTheSameTurn) {
+  Leader leader;
+  leader.propose_and_write(4);  // as many as may be under way
+  leader.match(2, 5);
+  leader.propose(5);
+  leader.end_turn();
+  const auto heard = leader.heard_by(2);
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(std::get<Raft::Append>(heard[0]).committed.value, 5u);
+  EXPECT_EQ(leader.heard_by(3), notice(5)) << "it has to answer before it gets more";
+}
+
+TEST(ReplicaNotices, EntriesThatLeftBeforeDoNotSayWhatWasCommittedAfterThem) {
+  Leader leader;
+  leader.propose_and_write(1);
+  leader.propose(2);
+  leader.match(2, 2);
+  leader.end_turn();
+  const auto heard = leader.heard_by(2);
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(std::get<Raft::Append>(heard[0]).committed.value, 1u);
+  EXPECT_EQ(heard[1], notice(2)[0]);
 }
 
 TEST(Replica, MessagesOfWhoIsTracedAreReadByWhoIsNot) {

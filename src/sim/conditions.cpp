@@ -8,7 +8,7 @@ namespace conclave::sim {
 
 Conditions::Conditions(const Options& options, const Nature& nature) : options_(options), nature_(nature) {
   set_disks();
-  fifo_ = nature_.assumes.links == Links::reliable_fifo && !options_.break_fifo;
+  fifo_ = options_.fifo.value_or(nature_.assumes.links == Links::reliable_fifo);
   lossy_ = nature_.assumes.links == Links::lossy;
   if (options_.script) {
     for (const Action& action : *options_.script) {

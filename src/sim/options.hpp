@@ -43,8 +43,8 @@ struct Options {
   Delay detect = {Delay::Shape::uniform, 1, 20};  // after this long
   bool ranked = false;  // at equal times: crashes, then deliveries, then timers, then all else
   ClockModel clocks = {};
-  bool break_fifo = false;       // unordered links for an algorithm that assumes FIFO
-  std::uint64_t sync_ticks = 0;  // how long persisting takes
+  std::optional<bool> fifo = {};  // whether links keep the order; else as the algorithm assumes
+  std::uint64_t sync_ticks = 0;   // how long persisting takes
   std::uint64_t step_limit = 50'000'000;
   std::uint32_t round_limit = 10'000;
   Ticks until = {};  // a protocol that never rests ends so long after the faults; 0: when clients are content

@@ -12,6 +12,15 @@ std::optional<std::uint64_t> longest(const Delay& delay) {
 
 }  // namespace
 
+// One that comes twice overtakes nothing the first time; what is late is the same once more.
+bool keeps_order(const Options& options) {
+  const Script script = options.script.value_or(Script{});
+  const bool reorders = options.faults.reorder > 0 || std::ranges::any_of(script, [](const Action& action) {
+                          return action.what == Action::What::reorder;
+                        });
+  return !reorders && options.fifo.value_or(false);
+}
+
 std::optional<Slowness> slowness(const Options& options) {
   auto message = longest(options.delay.usual);
   const auto consider = [&](const Delay& delay) {

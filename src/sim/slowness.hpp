@@ -30,6 +30,9 @@ inline Options of_unknown_slowness(Options options) {
   return options;
 }
 
+// Whether no message of a link overtakes another, whatever the algorithm needs.
+bool keeps_order(const Options& options);
+
 // None if there is no end to how long a message may take.
 std::optional<Slowness> slowness(const Options& options);
 

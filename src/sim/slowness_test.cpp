@@ -25,6 +25,14 @@ TEST(Slowness, CountsFaultsThatSlowThingsDown) {
   EXPECT_EQ(slowness({.faults = {.drift = true}})->timers, 2u);
 }
 
+TEST(Slowness, OrderIsKeptIfTheRunSaysSoAndNothingOvertakes) {
+  EXPECT_FALSE(keeps_order({}));
+  EXPECT_TRUE(keeps_order({.faults = {.loss = 0.1, .slow = 0.1}, .fifo = true}));
+  EXPECT_FALSE(keeps_order({.faults = {.reorder = 0.1}, .fifo = true}));
+  const Script script = {{.what = What::reorder, .node = {1}, .amount = 70, .nth = 2}};
+  EXPECT_FALSE(keeps_order({.script = script, .fifo = true}));
+}
+
 // A failure that was shrunk is judged by the bounds of what is left of it.
 TEST(Slowness, OfAScriptIsThatOfItsActions) {
   const Script script = {{.what = What::slow, .node = {1}, .amount = 70, .nth = 2},

@@ -29,6 +29,7 @@ std::string_view state_in(std::string_view content) {
 // nothing.
 void LogMonitor::begin(const Header& header) {
   prompt_reads_.begin(header);
+  prompt_news_.begin(header);
   if (header.world != "live") return;
   second_act_.progress_within = {};
   is_cut_off_ = true;
@@ -36,6 +37,7 @@ void LogMonitor::begin(const Header& header) {
 
 void LogMonitor::see(const Step& step) {
   prompt_reads_.see(step);
+  prompt_news_.see(step);
   await_progress(step.at);
   if (step.kind == Kind::command && step.input.type == "Propose") propose(step);
   if (step.kind == Kind::command && step.input.type == "Read")
@@ -189,6 +191,7 @@ void LogMonitor::place(const Step& step, std::uint64_t index, const std::optiona
 
 void LogMonitor::end(const End& end) {
   if (!is_cut_off_) prompt_reads_.end(end.at);
+  if (!is_cut_off_) prompt_news_.end(end.at);
   std::erase_if(pending_, [](const auto& of_node) { return of_node.second.empty(); });
   std::erase_if(asked_, [](const auto& of_node) { return of_node.second.empty(); });
   if (is_cut_off_) return;

@@ -11,6 +11,8 @@
 //   fresh reads  whoever may read has announced all that anybody had announced before it asked
 //   prompt reads while a leader has a majority, whoever asks to read may do so within a stated time
 //                (trace/prompt_reads.hpp)
+//   prompt news  what the leader has announced, every member announces within a stated time
+//                (trace/prompt_news.hpp)
 //
 // and one for algorithms whose terms have one leader each:
 //
@@ -22,6 +24,7 @@
 #include <vector>
 
 #include "trace/monitor.hpp"
+#include "trace/prompt_news.hpp"
 #include "trace/prompt_reads.hpp"
 #include "trace/spread.hpp"
 
@@ -50,8 +53,9 @@ class LogMonitor : public Monitor {
   };
 
   LogMonitor() = default;
-  explicit LogMonitor(SecondAct second_act, const PromptReads::Bounds& reads = {})
-      : second_act_(second_act), prompt_reads_(reads) {}
+  explicit LogMonitor(SecondAct second_act, const PromptReads::Bounds& reads = {},
+                      const PromptNews::Bounds& news = {})
+      : second_act_(second_act), prompt_reads_(reads), prompt_news_(news) {}
 
   void begin(const Header& header) override;
   void see(const Step& step) override;
@@ -60,9 +64,16 @@ class LogMonitor : public Monitor {
 
   const Summary& summary() const { return summary_; }
   const PromptReads& prompt_reads() const { return prompt_reads_; }
+  const PromptNews& prompt_news() const { return prompt_news_; }
   // In the order of the list above.
   std::vector<Verdict> verdicts() const override {
-    return {agreement_,      integrity_, order_, termination_, fresh_reads_, prompt_reads_.verdict(),
+    return {agreement_,
+            integrity_,
+            order_,
+            termination_,
+            fresh_reads_,
+            prompt_reads_.verdict(),
+            prompt_news_.verdict(),
             election_safety_};
   }
   std::vector<Fact> facts() const override;
@@ -115,6 +126,7 @@ class LogMonitor : public Monitor {
   std::map<std::uint64_t, NodeId> leaders_;      // by term
   SecondAct second_act_;
   PromptReads prompt_reads_;
+  PromptNews prompt_news_;
   bool is_cut_off_ = false;             // the run has an end because somebody stopped it
   std::optional<Ticks> waiting_since_;  // in the second act
   Summary summary_;

@@ -106,6 +106,7 @@ struct Runs {
   std::uint64_t seeds = 1000;                          // of each
   std::string variant = {};
   std::string faults = "all";
+  bool fifo = false;
   std::map<std::string, std::string> parameters = {};
 };
 
@@ -124,11 +125,13 @@ Runs runs_of(const Twin& twin) {
       runs.variant = value;
     } else if (name == "faults") {
       runs.faults = value;
+    } else if (name == "fifo") {
+      runs.fifo = value == "1";
     } else if (name.starts_with("set:")) {
       runs.parameters[name.substr(4)] = value;
     } else {
       throw std::invalid_argument(
-          "a simulated twin needs nodes=N seeds=N variant=NAME faults=LIST set:NAME=VALUE, not '" +
+          "a simulated twin needs nodes=N seeds=N variant=NAME faults=LIST fifo=1 set:NAME=VALUE, not '" +
           twin.needs + "'");
     }
   }
@@ -143,6 +146,7 @@ std::optional<Caught> simulate_twin(const Twin& twin) {
     options.think = {sim::Delay::Shape::uniform, 0, 60};
     if (twin.entry.usual) twin.entry.usual(options);
     options.faults = sim::Faults::parse(runs.faults, twin.entry.assumes, false).value();
+    if (runs.fifo) options.fifo = true;
     catalogue::Setting setting = {.protocol = std::string(twin.entry.name),
                                   .members = twin.entry.members(nodes)};
     if (!runs.variant.empty()) setting.variant = runs.variant;

@@ -91,6 +91,8 @@ refuses "give one of them" sim lamport --json --diagram
 refuses "add --beyond-assumptions" sim lamport --faults crash
 refuses "add --beyond-assumptions" sim lamport --unordered
 refuses "unordered already" sim ricart-agrawala --unordered --beyond-assumptions
+refuses "give one" sim lamport --fifo --unordered --beyond-assumptions
+refuses "give one" sim raft --fifo --faults reorder=0.1
 
 # Scripts.
 script() { printf '%s' "$1" >"$work/script.json"; }

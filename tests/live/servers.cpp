@@ -162,7 +162,7 @@ class Servers : public testing::Test {
     live::LinkOptions options = {.self = {3},
                                  .members = three,
                                  .group = server(1).group(),
-                                 .algorithm = "raft/2",
+                                 .algorithm = "raft/3",
                                  .key = "a key of this test",
                                  .epoch = 77,
                                  .list = live::MemberList::changing};

@@ -19,8 +19,9 @@ namespace conclave::catalogue {
 
 class StoreMonitor : public trace::Monitor {
  public:
-  explicit StoreMonitor(trace::LogMonitor::SecondAct second_act, const trace::PromptReads::Bounds& reads = {})
-      : log_(second_act, reads) {}
+  explicit StoreMonitor(trace::LogMonitor::SecondAct second_act, const trace::PromptReads::Bounds& reads = {},
+                        const trace::PromptNews::Bounds& news = {})
+      : log_(second_act, reads, news) {}
 
   void begin(const trace::Header& header) override { log_.begin(header); }
   void see(const trace::Step& step) override;

@@ -16,6 +16,7 @@
 //   SnapshotReply      more than the snapshot has
 //   Forward            commands in somebody else's name, or in an order in which nobody proposes
 //   ForwardWish        as the members in Append
+//   CommitNotice       another entry in the place of a committed one
 //   AskIndex           more questions than anybody has
 #pragma once
 #include <string_view>
@@ -126,12 +127,20 @@ class Objection {
   std::string_view to(const Raft::IndexReply& theirs) const {
     return theirs.index.value > limits_.greatest ? too_great : fine;
   }
+  std::string_view to(const Raft::CommitNotice& theirs) const {
+    if (const auto no = to_position(theirs.last); !no.empty()) return no;
+    if (theirs.last.index == Index{}) return "nothing is committed from the beginning";
+    if (theirs.last.index > node_.committed) return fine;
+    const auto ours = node_.log.term_at(theirs.last.index);
+    return ours && *ours != theirs.last.term ? other_entries : fine;
+  }
 
  private:
   static constexpr std::string_view fine = {};
   static constexpr std::string_view too_great = "a number that no cluster ever counts to";
   static constexpr std::string_view too_many = "more at once than anybody has";
   static constexpr std::string_view too_many_members = "more members than a cluster has";
+  static constexpr std::string_view other_entries = "other entries in the place of committed ones";
 
   std::string_view to_term(Term term) const {
     const std::uint64_t ours = node_.ballot.term.value;
@@ -177,7 +186,7 @@ class Objection {
       index = index + 1;
       if (index > node_.committed) break;
       const auto ours = node_.log.term_at(index);
-      if (ours && *ours != entry.term) return "other entries in the place of committed ones";
+      if (ours && *ours != entry.term) return other_entries;
     }
     return fine;
   }

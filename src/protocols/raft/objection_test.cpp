@@ -150,6 +150,16 @@ TEST(Objection, NobodyHasMoreOfASnapshotThanThereIs) {
   EXPECT_NE(one.objects(2, P::SnapshotReply{{1}, {1}, 21}), "");
 }
 
+TEST(Objection, ANoticeContradictsNothingThatIsCommitted) {
+  const Node two = follower();
+  EXPECT_EQ(two.objects(1, P::CommitNotice{at(1, 1)}), "");
+  EXPECT_EQ(two.objects(1, P::CommitNotice{at(7, 9)}), "") << "there may be more than it knows";
+  EXPECT_NE(two.objects(1, P::CommitNotice{at(2, 1)}), "");
+  EXPECT_NE(two.objects(1, P::CommitNotice{}), "");
+  EXPECT_NE(two.objects(1, P::CommitNotice{at(0, 3)}), "");
+  EXPECT_NE(two.objects(1, P::CommitNotice{at(1, ~0ull)}), "");
+}
+
 TEST(Objection, EverybodyForwardsItsOwnCommandsInTheirOrder) {
   const Node one = leader();
   const auto forward = [](std::uint64_t oldest, std::vector<Command> commands) {

@@ -9,8 +9,9 @@
 //           changes of the members (4), snapshots (5), reads without an entry (6.4) and pre-vote (9.6).
 // Assumes   nothing of the links; term, vote and log survive crashes. Progress needs a majority that is up,
 //           and delays shorter than the time-outs.
-// Costs     2(N-1) messages per command of the leader, and three more if another server proposed it;
-//           2(N-1) for an election, and as many for the pre-vote; 2(N-1) for any number of reads together.
+// Costs     3(N-1) messages per command of the leader, and one more if another server proposed it; of these
+//           N-1 say that it is committed, unless entries that leave then do. 2(N-1) for an election, and as
+//           many for the pre-vote; 2(N-1) for any number of reads together.
 // Departs   docs/raft.md says where, and why.
 //
 //   currentTerm, votedFor         ballot
@@ -84,6 +85,10 @@ struct Raft {
     Term term = {};
     bool operator==(const TimeoutNow&) const = default;
   };
+  struct CommitNotice {  // this entry is committed, with all before it
+    Position last = {};
+    bool operator==(const CommitNotice&) const = default;
+  };
 
   struct Incoming {  // the part of a leader's snapshot that has arrived
     Snapshot about = {};
@@ -124,8 +129,9 @@ struct Raft {
   };
 
   using Spec = conclave::log::Spec;
-  using Message = std::variant<RequestVote, VoteReply, Append, AppendReply, PreVote, PreVoteReply, Forward,
-                               ForwardWish, AskIndex, IndexReply, InstallSnapshot, SnapshotReply, TimeoutNow>;
+  using Message =
+      std::variant<RequestVote, VoteReply, Append, AppendReply, PreVote, PreVoteReply, Forward, ForwardWish,
+                   AskIndex, IndexReply, InstallSnapshot, SnapshotReply, TimeoutNow, CommitNotice>;
   enum class Timer { election, heartbeat, retry, quorum, transfer };
   using Out = Effects<Raft>;
   using Write = raft::Write;
@@ -558,9 +564,11 @@ struct Raft {
   // What is new to whoever may get more; the others get it with their next answer.
   void replicate(Out& out) {
     for (auto& [peer, progress] : std::get<Leader>(role).others) {
-      if (progress.next <= log.last_index() && progress.may_send(setup.most_unanswered))
-        send_entries(out, peer, progress);
+      if (may_get_more(progress)) send_entries(out, peer, progress);
     }
+  }
+  bool may_get_more(const Progress& progress) const {
+    return progress.next <= log.last_index() && progress.may_send(setup.most_unanswered);
   }
 
   // Our own disk need not have the entries yet: that is not what the others rely on.
@@ -625,8 +633,8 @@ struct Raft {
     Progress* const progress = answered(out, from, theirs.term);
     if (!progress) return;
     progress->round = std::max(progress->round, theirs.round);
-    confirm_reads(out);
     if (!theirs.matched) {
+      confirm_reads(out);
       if (progress->offset) return send_snapshot(out, from, *progress);
       if (!progress->refused(log.latest_within(theirs.hint).index)) return out.note("refused before");
       return send_entries(out, from, *progress);
@@ -651,9 +659,9 @@ struct Raft {
     progress.matched(index);
     const bool is_heir = std::get<Leader>(role).heir == from;
     if (is_heir && progress.match == log.last_index()) out.send_at_once(from, TimeoutNow{ballot.term});
-    if (progress.next <= log.last_index() && progress.may_send(setup.most_unanswered))
-      send_entries(out, from, progress);
-    advance(out);
+    if (advance(out)) return;  // and sent this one what is new
+    confirm_reads(out);
+    if (may_get_more(progress)) send_entries(out, from, progress);
   }
 
   // Our disk has caught up with us.
@@ -667,8 +675,8 @@ struct Raft {
     advance(out);
   }
 
-  // Whoever proposed something that is now committed is told at once, the others with what comes next.
-  void advance(Out& out) {
+  // Whether more is committed than before: then everybody has been told.
+  bool advance(Out& out) {
     const auto& leader = std::get<Leader>(role);
     const auto match = [&](NodeId node) {
       if (node == self) return leader.durable;
@@ -677,11 +685,7 @@ struct Raft {
     };
     const Index before = committed;
     commit(out, advance_commit(committed, ballot.term, log, configuration, match));
-    if (committed == before) return;
-    NodeSet waiting;
-    for (const Entry& entry : log.after(before, committed.value - before.value)) {
-      if (entry.command && entry.command->client != self) waiting.insert(entry.command->client);
-    }
+    if (committed == before) return false;
     // The first half of a change may have been committed by an earlier leader, which did not get to the
     // second.
     const bool changed = (configured > before || configuration.joint()) && configured <= committed;
@@ -691,13 +695,35 @@ struct Raft {
       configure(configuration.final());
       save_after(out, end);
     }
-    for (auto& [peer, progress] : std::get<Leader>(role).others) {
-      if (waiting.contains(peer) || changed) send_entries(out, peer, progress);
-    }
-    // Those whose answers a round lacked may have no vote any more.
-    if (changed) confirm_reads(out);
+    // Those whose answers a round lacked may have no vote any more. And the next round says what is
+    // committed.
+    if (!confirm_reads(out)) tell_committed(out, before);
     // Its last act was to commit that it is no member any more.
     if (over && !configuration.votes(self)) step_down(out);
+    return true;
+  }
+
+  // To each with the entries that it may get, or else alone. Of what it has not been sent it hears with that.
+  void tell_committed(Out& out, Index before) {
+    for (auto& [peer, progress] : std::get<Leader>(role).others) {
+      const Index known = std::min(committed, progress.next - 1);
+      if (may_get_more(progress)) {
+        send_entries(out, peer, progress);
+      } else if (known > before && !progress.offset) {
+        out.send_at_once(peer, CommitNotice{{*log.term_at(known), known}});
+      }
+    }
+  }
+  // What need not leave if, soon after it, something else does that says it too.
+  static bool is_notice(const Message& message) { return std::holds_alternative<CommitNotice>(message); }
+  static bool gives_notice(const Message& message) { return std::holds_alternative<Append>(message); }
+  // It says nothing of who leads, and wants no answer: what is committed stays so, and whoever has this very
+  // entry has all that is before it.
+  void on_message(Out& out, NodeId, const CommitNotice& theirs) {
+    if (leads()) return out.note("a leader finds out by itself");
+    if (log.term_at(theirs.last.index) != theirs.last.term)
+      return out.note("has other entries, or lacks some");
+    commit(out, theirs.last.index);
   }
 
   // A command may be in the log twice; it counts at the first place.
@@ -782,9 +808,10 @@ struct Raft {
     beat(out);
     confirm_reads(out);
   }
-  void confirm_reads(Out& out) {
+  // Whether another round begins, in which everybody hears what is committed.
+  bool confirm_reads(Out& out) {
     auto& leader = std::get<Leader>(role);
-    if (leader.reads.empty() || !has_answers(leader.reads.front().round)) return;
+    if (leader.reads.empty() || !has_answers(leader.reads.front().round)) return false;
     const std::uint64_t round = leader.round;
     const auto open =
         std::ranges::find_if(leader.reads, [&](const auto& read) { return read.round > round; });
@@ -799,6 +826,7 @@ struct Raft {
       }
     }
     if (more) begin_round(out);
+    return more;
   }
   bool has_answers(std::uint64_t round) const {
     NodeSet answered = {self};

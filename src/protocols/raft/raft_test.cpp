@@ -177,7 +177,8 @@ TEST(Raft, ACommandOfTheLeaderTakesOneRoundTrip_5_3) {
   EXPECT_EQ(one.written_tail(), (Write::Tail{{1}, {entry(1, command(1))}}));
   one.matched(3, 2);
   EXPECT_EQ(one.told<Committed>(), (std::vector<Committed>{{2, command(1)}}));
-  EXPECT_TRUE(one.sends().empty());
+  EXPECT_EQ(one.sent<P::CommitNotice>(), std::vector<P::CommitNotice>(2, {at(1, 2)}));
+  EXPECT_EQ(one.sends().size(), 2u);
 }
 
 TEST(Raft, EntriesAreTakenOnlyWhereTheOneBeforeMatches_5_3) {
@@ -309,7 +310,7 @@ TEST(Raft, AFollowerForwardsToTheLeaderAndRepeatsItself_8) {
   EXPECT_TRUE(two.sends().empty());
 }
 
-TEST(Raft, WhoProposedIsToldAtOnceAndARepetitionTakesNoPlace_8) {
+TEST(Raft, ARepetitionTakesNoPlace_8) {
   Node one(1);
   one.become_leader(2);
   one.matched(2, 1);
@@ -319,9 +320,7 @@ TEST(Raft, WhoProposedIsToldAtOnceAndARepetitionTakesNoPlace_8) {
   one.hear(2, P::Forward{1, {command(2)}});
   EXPECT_TRUE(one.sends().empty());
   one.matched(3, 2);
-  ASSERT_EQ(one.sends().size(), 1u);
-  EXPECT_EQ(one.sends()[0].to, NodeId{2});
-  EXPECT_EQ(one.sent<P::Append>()[0].committed, Index{2});
+  EXPECT_EQ(one.told<Committed>(), (std::vector<Committed>{{2, command(2)}}));
   one.hear(2, P::Forward{1, {command(2)}});
   EXPECT_TRUE(one.sends().empty());
 }
@@ -525,7 +524,7 @@ TEST(RaftFlow, AServerThatIsProbedGetsOneMessageUntilItAnswers) {
   one.propose(1);
   EXPECT_TRUE(one.sends().empty());
   one.matched(2, 1);
-  ASSERT_EQ(one.sends().size(), 1u);
+  ASSERT_EQ(one.sent<P::Append>().size(), 1u);
   EXPECT_EQ(one.sent<P::Append>()[0].entries.size(), 1u);
 }
 
@@ -542,6 +541,137 @@ TEST(RaftFlow, BeyondTheBoundEntriesGatherAndGoTogether) {
   one.matched(2, 2);
   ASSERT_EQ(one.sent<P::Append>().size(), 1u);
   EXPECT_EQ(one.sent<P::Append>()[0].entries.size(), 3u);
+}
+
+// What is committed, everybody hears at once.
+
+// Leads three servers in term 1, and what began the term is committed and known.
+Node leader_of_three(const P::Setup& setup = {.pre_vote = false}) {
+  Node one(1, 3, setup);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.matched(3, 1);
+  EXPECT_EQ(one.node.committed, Index{1});
+  return one;
+}
+std::vector<NodeId> told_by_notice(const Node& node) {
+  std::vector<NodeId> peers;
+  for (const auto& send : node.out.early) {
+    if (P::is_notice(send.message)) peers.push_back(send.to);
+  }
+  return peers;
+}
+
+TEST(RaftNotice, EverybodyHearsOfACommitOnceAndNobodyAnswers) {
+  Node one = leader_of_three();
+  one.propose(1);
+  one.matched(2, 2);
+  EXPECT_EQ(told_by_notice(one), (std::vector<NodeId>{{2}, {3}})) << "3 has been sent the entry";
+  EXPECT_EQ(one.sends().size(), 2u);
+  Node three(3);
+  three.hear(1, P::Append{.term = {1}, .entries = {entry(1), entry(1, command(1))}, .committed = {1}});
+  three.hear(1, one.sent<P::CommitNotice>().at(1));
+  EXPECT_EQ(three.told<Committed>(), (std::vector<Committed>{{2, command(1)}}));
+  EXPECT_TRUE(three.sends().empty());
+  EXPECT_FALSE(three.waits_anew()) << "of whether somebody leads it says nothing";
+  three.hear(1, P::CommitNotice{at(1, 2)});
+  EXPECT_TRUE(three.told<Committed>().empty());
+  one.matched(3, 2);
+  EXPECT_TRUE(one.sends().empty());
+  one.fire(P::Timer::heartbeat);
+  EXPECT_TRUE(told_by_notice(one).empty());
+}
+
+TEST(RaftNotice, EntriesThatLeaveAnywaySayItToo) {
+  Node one = leader_of_three({.most_unanswered = 1, .pre_vote = false});
+  for (const std::uint64_t serial : {1, 2}) one.propose(serial);
+  one.matched(2, 2);
+  EXPECT_EQ(told_by_notice(one), (std::vector<NodeId>{{3}}));
+  const auto appends = one.sent<P::Append>();
+  ASSERT_EQ(appends.size(), 1u);
+  EXPECT_EQ(appends[0].entries.size(), 1u);
+  EXPECT_EQ(appends[0].committed, Index{2});
+}
+
+TEST(RaftNotice, TheNextRoundOfReadsSaysItToo) {
+  Node one = leader_of_three();
+  one.propose(1);
+  for (const std::uint64_t serial : {1, 2}) one.ask(conclave::log::Read{serial});
+  one.hear(2, AppendReply{.term = {1}, .matched = Index{2}, .round = 1});
+  EXPECT_TRUE(told_by_notice(one).empty());
+  const auto appends = one.sent<P::Append>();
+  ASSERT_EQ(appends.size(), 2u);
+  EXPECT_EQ(appends[1].committed, Index{2});
+  EXPECT_EQ(appends[1].round, 2u);
+}
+
+TEST(RaftNotice, WhoWasSentOnlyAPartHearsOfThatPart) {
+  Node one = leader_of_three({.most_unanswered = 2, .pre_vote = false});
+  for (const std::uint64_t serial : {1, 2}) one.propose(serial);
+  one.matched(2, 3);
+  for (const std::uint64_t serial : {3, 4}) one.propose(serial);
+  one.matched(2, 5);
+  EXPECT_EQ(told_by_notice(one), (std::vector<NodeId>{{2}})) << "3 has been told of all that it was sent";
+  EXPECT_EQ(one.sent<P::CommitNotice>()[0].last, at(1, 5));
+  one.matched(3, 2);
+  ASSERT_EQ(one.sent<P::Append>().size(), 1u);
+  EXPECT_EQ(one.sent<P::Append>()[0].committed, Index{5});
+  EXPECT_TRUE(told_by_notice(one).empty());
+}
+
+TEST(RaftNotice, WhoIsProbedIsToldWhatItsLogCanTellToBeTrue) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  EXPECT_EQ(told_by_notice(one), (std::vector<NodeId>{{2}, {3}})) << "3 has not answered yet";
+  Node three(3);
+  three.hear(2, P::Append{.term = {1}, .entries = {entry(1)}});
+  for (const Position elsewhere : {at(2, 1), at(1, 2), at(2, 2)}) three.hear(1, P::CommitNotice{elsewhere});
+  EXPECT_EQ(three.node.committed, Index{0});
+}
+
+TEST(RaftNotice, NoneGoesToWhoGetsASnapshot) {
+  Node one(1);
+  one.become_leader(2);
+  one.matched(2, 1);
+  one.ask(conclave::log::Capture{});
+  one.ask(conclave::log::Compact{Payload(std::vector<std::uint8_t>{7})});
+  one.hear(3, AppendReply{.term = {1}, .hint = at(0, 0)});
+  ASSERT_EQ(one.sent<P::InstallSnapshot>().size(), 1u);
+  one.propose(1);
+  one.matched(2, 2);
+  EXPECT_EQ(told_by_notice(one), (std::vector<NodeId>{{2}}));
+}
+
+TEST(RaftNotice, LearnersHearItToo) {
+  Node one = leader_of_three();
+  one.ask(conclave::log::Reconfigure{.voters = {{1}, {2}, {3}}, .learners = {{4}}});
+  for (std::uint64_t index = 2; index <= 3; ++index) {
+    one.matched(4, index);
+    one.matched(2, index);
+  }
+  one.propose(1);
+  one.matched(2, 4);
+  EXPECT_EQ(told_by_notice(one), (std::vector<NodeId>{{2}, {3}, {4}}));
+}
+
+// A leader looks at its own disk first, and would miss what a change of the members asks of it.
+TEST(RaftNotice, ALeaderBelievesNone) {
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1)}});
+  two.become_leader(3);
+  ASSERT_TRUE(two.node.leads());
+  two.hear(1, P::CommitNotice{at(1, 1)});
+  EXPECT_EQ(two.node.committed, Index{0});
+}
+
+TEST(RaftNotice, WhoeverReadsElsewhereNeedNotWaitForAHeartbeat) {
+  Node two(2);
+  two.hear(1, P::Append{.term = {1}, .entries = {entry(1)}});
+  two.ask(conclave::log::Read{1});
+  two.hear(1, P::IndexReply{1, {1}});
+  two.hear(1, P::CommitNotice{at(1, 1)});
+  EXPECT_EQ(two.told<conclave::log::Readable>(), (std::vector<conclave::log::Readable>{{1, 1}}));
 }
 
 // Clients: exactly once, in order.

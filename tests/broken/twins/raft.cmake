@@ -66,6 +66,10 @@ twin(counts_old_votes "counts votes of an earlier term"
   "if (!candidate || theirs.term != ballot.term) return"
   "if (!candidate) return"
   "nodes=3 entries=0 timeouts=3")
+twin(believes_any_notice "takes what is committed elsewhere for the entry that it has in that place"
+  "log.term_at(theirs.last.index) != theirs.last.term"
+  "theirs.last.index > log.last_index()"
+  "nodes=3 entries=0 timeouts=3")
 twin(leads_without_asking "asks its own open questions of nobody when it takes the lead"
   "      ask_again(out);
     }
@@ -178,3 +182,19 @@ twin(puts_off_asking_again "each proposal sets the time anew after which questio
     submit(out, wanted.size() - 1);"
   "nodes=3 seeds=5000 faults=loss=0.1 set:reads=3 set:patience=400")
 end_twins(_prompt)
+
+# In the end everybody knows what is committed, but somebody hears of it only with the next heartbeat.
+begin_twins(raft Raft raft "catalogue/raft/setup.hpp" raft_setup SIMULATED PROPERTY "prompt news")
+twin(tells_only_who_proposed "tells nobody at once what is committed but whoever proposed it"
+  "} else if (known > before && !progress.offset) {"
+  "} else if (known > before && !progress.offset &&
+                 std::ranges::any_of(log.after(before, known.value - before.value),
+                                     [to = peer](const Entry& entry) {
+                                       return entry.command && entry.command->client == to;
+                                     })) {"
+  "nodes=3 seeds=100 faults=none fifo=1 set:batch=64 set:patience=400")
+twin(tells_who_has_answered "tells nobody at once whose answer is still under way"
+  "} else if (known > before && !progress.offset) {"
+  "} else if (known > before && !progress.offset && progress.match >= known) {"
+  "nodes=3 seeds=100 faults=none fifo=1 set:batch=64 set:patience=400")
+end_twins(_news)
