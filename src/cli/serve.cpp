@@ -10,6 +10,7 @@
 #include "cli/addresses.hpp"
 #include "cli/exposure.hpp"
 #include "cli/plan.hpp"
+#include "cli/retention.hpp"
 #include "cli/serve_plan.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -172,6 +173,22 @@ std::expected<std::size_t, std::string> client_memory(const ServePlan& plan) {
   return static_cast<std::size_t>(*size);
 }
 
+constexpr std::uint64_t least_quota = 1u << 20;
+
+std::expected<etcd::MachineOptions, std::string> machine_options(const ServePlan& plan,
+                                                                 const live::MemberOptions& options) {
+  etcd::MachineOptions machine = {.server = raft_options(plan, options.links)};
+  const auto history = retention_in(plan.compaction_mode, plan.retention);
+  if (!history) return Error(history.error());
+  machine.history = *history;
+  if (plan.quota.empty()) return machine;
+  const auto quota = parse_size(plan.quota);
+  if (!quota) return Error("--quota-backend-bytes: " + quota.error());
+  if (*quota < least_quota) return Error("--quota-backend-bytes: less than 1M is of no use");
+  machine.quota_bytes = *quota;
+  return machine;
+}
+
 // The names by which clients call this member, as far as we were told.
 std::set<std::string, std::less<>> client_names(const ServePlan& plan, const ClientUrls& urls) {
   std::set<std::string, std::less<>> names = {rpc::host_in(plan.client)};
@@ -227,11 +244,16 @@ class Service {
   // Whether what was said fits the engine, before anybody is asked for anything.
   std::expected<void, std::string> check(const ServePlan& plan, const catalogue::Entry& entry) {
     if (entry.name == "raft") {
-      const std::string wrong = unknown_to_raft(plan);
-      return wrong.empty() ? std::expected<void, std::string>() : Error(wrong);
+      if (const std::string wrong = unknown_to_raft(plan); !wrong.empty()) return Error(wrong);
+      if (const auto options = machine_options(plan, {}); !options) return Error(options.error());
+      return {};
     }
     if (!plan.data.empty())
       return Error(fmt::format("{} keeps nothing on disk: --data is for the engine raft", entry.name));
+    if (!plan.compaction_mode.empty() || !plan.retention.empty())
+      return Error(fmt::format("{} has no history: --auto-compaction-… is for the engine raft", entry.name));
+    if (!plan.quota.empty())
+      return Error(fmt::format("{} has no store: --quota-backend-bytes is for the engine raft", entry.name));
     if (!plan.skip_entries.empty())
       return Error(fmt::format("{} has no log: --skip-entry is for the engine raft", entry.name));
     if (plan.join)
@@ -271,13 +293,14 @@ class Service {
     return {};
   }
   std::expected<void, std::string> begin_raft(const ServePlan& plan, const live::MemberOptions& options) {
-    etcd::MachineOptions machine_options = {.server = raft_options(plan, options.links)};
+    auto machine_options = cli::machine_options(plan, options);
+    if (!machine_options) return Error(machine_options.error());
     const auto clients = client_urls(plan);
     if (!clients) return Error(clients.error());
-    machine_options.server.clients = *clients;
+    machine_options->server.clients = *clients;
     auto machine = etcd::Machine::open(
-        loop_, machine_options,
-        [this, data = machine_options.server.data](etcd::Machine::End how, const std::string& why) {
+        loop_, *machine_options,
+        [this, data = machine_options->server.data](etcd::Machine::End how, const std::string& why) {
           status_ = how == etcd::Machine::End::expelled ? no_member : property_failed;
           if (status_ == no_member) fmt::print(stderr, "conclave: {}; its data are kept in {}\n", why, data);
           loop_.stop();
@@ -416,6 +439,13 @@ void add_serve(CLI::App& app, Action& action) {
   verb->add_option("--via", plan.via, "members that are dialled elsewhere, behind a forward: 2=host:port,…");
   verb->add_option("--client", plan.client, "listen for clients here (default: 127.0.0.1:2379)");
   verb->add_option("--data", plan.data, "raft keeps its log in this directory (default: conclave-data)");
+  verb->add_option("--auto-compaction-mode", plan.compaction_mode,
+                   "raft: history is kept by time (periodic, the default) or by its length (revision)");
+  verb->add_option("--auto-compaction-retention", plan.retention,
+                   "raft: how much history is kept: 5m, 1h30m, a number of hours, or of revisions; 0: all "
+                   "(default: 5m, if it takes no more than 64 MiB, or than what lives)");
+  verb->add_option("--quota-backend-bytes", plan.quota,
+                   "raft: what the store may take, like 4G (default: 2G)");
   verb->add_option("--listen", plan.listen, "listen for members here, if not where --members says");
   verb->add_option("--group", plan.group, "name of the group; members of other groups are refused");
   verb->add_option("--key-file", plan.key_file, "a secret that all members share");

@@ -26,6 +26,15 @@ class Reading {
       into = *value;
     });
   }
+  // A text, or a number that stands for itself.
+  void word(std::string_view key, std::string& into) {
+    take(key, into.empty(), [&](const toml::node& node) {
+      const auto whole = node.value_exact<std::int64_t>();
+      const auto value = whole ? std::to_string(*whole) : node.value_exact<std::string>();
+      if (!value) return fail(node, key, "a whole number, or a text in quotes");
+      into = *value;
+    });
+  }
   void seconds(std::string_view key, double& into) {
     take(key, into == 0, [&](const toml::node& node) {
       const auto value = node.value<double>();
@@ -134,6 +143,9 @@ std::expected<void, std::string> read_plan(const std::string& path, ServePlan& p
   file.text("listen", plan.listen);
   file.text("client", plan.client);
   file.text("data", plan.data);
+  file.text("auto-compaction-mode", plan.compaction_mode);
+  file.word("auto-compaction-retention", plan.retention);
+  file.word("quota-backend-bytes", plan.quota);
   file.flag("join", plan.join);
   file.numbers("skip-entry", plan.skip_entries);
   file.text("key-file", plan.key_file);

@@ -21,6 +21,9 @@ struct ServePlan {
   std::string listen = {};                       // for members, if not where the list says
   std::string client = {};                       // for clients
   std::string data = {};                         // where the engine raft keeps its log
+  std::string compaction_mode = {};              // of history: periodic or revision
+  std::string retention = {};                    // … and how much of it stays
+  std::string quota = {};                        // what the store may take
   bool join = false;                             // a cluster that is there already
   std::vector<std::uint64_t> skip_entries = {};  // of the log, that count as nothing
   std::string key_file = {};

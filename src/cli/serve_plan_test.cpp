@@ -42,6 +42,14 @@ TEST_F(PlanFile, SaysWhatFlagsSay) {
   EXPECT_EQ(open->client_hosts, "a,b");
   EXPECT_EQ(open->client_memory, "1G");
   EXPECT_TRUE(open->insecure_clients && open->insecure_members);
+  const auto history = read(
+      "auto-compaction-mode = \"revision\"\nauto-compaction-retention = 1000\n"
+      "quota-backend-bytes = \"4G\"\n");
+  ASSERT_TRUE(history) << history.error();
+  EXPECT_EQ(history->compaction_mode, "revision");
+  EXPECT_EQ(history->retention, "1000");
+  EXPECT_EQ(history->quota, "4G");
+  EXPECT_EQ(read("auto-compaction-retention = \"5m\"\n").value().retention, "5m");
   EXPECT_EQ(read("skip-entry = [26, 31]\n").value().skip_entries, (std::vector<std::uint64_t>{26, 31}));
 }
 
@@ -55,6 +63,8 @@ TEST_F(PlanFile, CountsLessThanFlags) {
 }
 
 TEST_F(PlanFile, ErrorsNameTheLine) {
+  EXPECT_EQ(read("auto-compaction-retention = 0.5\n").error(),
+            path_ + ":1: 'auto-compaction-retention' is not a whole number, or a text in quotes");
   EXPECT_EQ(read("engine = \"x\"\nid = \"two\"\n").error(), path_ + ":2: 'id' is not a number from 1");
   EXPECT_TRUE(read("\nengin = \"x\"\n").error().starts_with(path_ + ":2: 'engin' is not known"));
   EXPECT_EQ(read("down-after = -1\n").error(), path_ + ":1: 'down-after' is not a number of seconds above 0");

@@ -131,6 +131,31 @@ void print_raft(const std::vector<const pb::StatusResponse*>& answers) {
   fmt::print("\n{}", table.to_string());
 }
 
+std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20));
+}
+
+// What fills the stores, in MiB.
+void print_stores(const std::vector<const pb::StatusResponse*>& answers) {
+  using enum Table::Align;
+  Table table({right, right, right, right, right, right, left, right, right, left});
+  table.add({"member", "keys", "live MiB", "leases", "history", "MiB", "reaches back", "compacted", "quota",
+             "history kept"});
+  table.add_rule();
+  for (const pb::StatusResponse* answer : answers) {
+    if (!answer->raft().has_store()) continue;
+    const pb::Store& store = answer->raft().store();
+    const bool ends = store.retention() != "off";
+    table.add({std::to_string(answer->member_id()), with_commas(store.keys()), mebibytes(store.live_bytes()),
+               with_commas(answer->leases()), with_commas(store.history_records()),
+               mebibytes(store.history_bytes()), time_span(store.history_ms()),
+               std::to_string(store.compacted()), mebibytes(store.quota_bytes()),
+               ends ? fmt::format("{}, up to {}", store.retention(), mebibytes(store.history_bound()))
+                    : "for ever"});
+  }
+  fmt::print("\n{}", table.to_string());
+}
+
 // The engine raft's locks and elections, as the one says who has applied most. All have the same store, but
 // each saw for itself since when, and only one has the client.
 void print_lines(const std::vector<const pb::StatusResponse*>& answers) {
@@ -173,6 +198,7 @@ void print(const std::vector<Asked>& all) {
     print_members(answers);
     if (first.has_raft()) {
       print_raft(answers);
+      print_stores(answers);
       print_lines(answers);
     } else {
       print_names(answers);
@@ -218,6 +244,18 @@ Json to_json(const pb::Name& name) {
   return json;
 }
 
+Json to_json(const pb::Store& store) {
+  return {{"keys", store.keys()},
+          {"live_bytes", store.live_bytes()},
+          {"history_records", store.history_records()},
+          {"history_bytes", store.history_bytes()},
+          {"history_bound", store.history_bound()},
+          {"history_ms", store.history_ms()},
+          {"compacted", store.compacted()},
+          {"retention", store.retention()},
+          {"quota_bytes", store.quota_bytes()}};
+}
+
 Json to_json(const pb::Raft& raft) {
   Json json = {{"role", raft.role()},
                {"term", raft.term()},
@@ -234,6 +272,7 @@ Json to_json(const pb::Raft& raft) {
                {"flushes", raft.flushes()},
                {"flush_median_us", raft.flush_median_us()},
                {"flush_worst_us", raft.flush_worst_us()},
+               {"store", to_json(raft.store())},
                {"followers", Json::array()}};
   for (const pb::Follower& follower : raft.followers())
     json["followers"].push_back({{"id", follower.id()},

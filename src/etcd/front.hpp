@@ -27,6 +27,7 @@
 #include "etcd/machine.hpp"
 #include "etcd/turns.hpp"
 #include "etcd/watch_service.hpp"
+#include "rpc/metrics_page.hpp"
 #include "rpc/offer.hpp"
 #include "rpc/shares.hpp"
 #include "rpc/slices.hpp"
@@ -183,6 +184,8 @@ class Front {
   conclavepb::StatusResponse status() const;
   void add_lines(conclavepb::StatusResponse& response) const;
   void tell_place(conclavepb::Client& told, const kv::Key& place) const;
+  void tell_store(conclavepb::Store& told) const;
+  void add_store(rpc::MetricsPage& page) const;
   std::string metrics() const;
 
   // cluster_service.cpp

@@ -22,7 +22,10 @@ constexpr std::size_t most_savers = 16;        // of the state, at a time
 constexpr std::size_t renewed_at_once = 1024;  // leases, by one entry
 static_assert(renewed_at_once <= kv::max_renewed);
 constexpr auto deadline_step = 100ms;
-constexpr auto last_words = 500ms;  // of a member that was removed
+// Records that nobody needs any more: so many are given back at a time, when no commands do it.
+constexpr std::size_t tidied_at_once = 4096;
+constexpr auto history_pause = 10ms;  // between two entries that shorten the history
+constexpr auto last_words = 500ms;    // of a member that was removed
 
 }  // namespace
 
@@ -57,6 +60,7 @@ std::expected<std::unique_ptr<Machine>, std::string> Machine::open(boost::asio::
   if (machine->failed_) return std::unexpected("the snapshot in " + options.server.data + " is of no use");
   machine->server_ = std::move(*server);
   machine->look_at_clock();
+  machine->look_after_history();
   machine->look_at_deadlines();
   return machine;
 }
@@ -70,7 +74,9 @@ Machine::Machine(boost::asio::io_context& loop, const MachineOptions& options, F
       ending_(loop),
       renewal_clock_(loop),
       deadlines_(loop),
-      clock_(loop) {
+      clock_(loop),
+      compactor_(options.server.links.self.value, options.history, options.quota_bytes),
+      history_clock_(loop) {
   renew_store(std::make_unique<kv::Store>(table_seed_));
 }
 
@@ -85,7 +91,8 @@ cluster::Events Machine::server_events() {
                 const auto command = decode<kv::Command>(bytes.bytes());
                 if (!command || !kv::check(*command)) return false;
                 const auto* const vouch = std::get_if<kv::Vouch>(&*command);
-                return !vouch || vouch->member == from.value;
+                const auto* const need = std::get_if<kv::Need>(&*command);
+                return (!vouch || vouch->member == from.value) && (!need || need->member == from.value);
               },
           .state_comes = [this](bool begins,
                                 std::span<const std::uint8_t> bytes) { return state_comes(begins, bytes); },
@@ -159,6 +166,10 @@ void Machine::propose(const kv::Command& command, Answered then) {
     ++stats_.turned_away;
     return refuse(too_many_requests);
   }
+  put_into_log(bytes, std::move(then));
+}
+
+void Machine::put_into_log(const Bytes& bytes, Answered then) {
   ++stats_.proposals;
   proposed_bytes_ += bytes.size();
   const std::uint64_t serial = server_->propose(Payload(bytes));
@@ -174,6 +185,7 @@ std::string Machine::applied(std::uint64_t index, std::uint64_t term, const Payl
   ++stats_.applied;
   index_ = index;
   watches_->see(outcome_);
+  compactor_.applied(*store_, outcome_, Clock::now());
   if (events_.changed) events_.changed(outcome_);
   if (mine != 0) this->answer(mine, std::move(*answer));
   compare_states();
@@ -446,17 +458,24 @@ void Machine::look_at_clock() {
       if (store_->leases().has_due()) look_at_clock();
     });
   }
-  look_at_quota();
   after(clock_, options_.tick, [this] { look_at_clock(); });
 }
 
-void Machine::look_at_quota() {
-  if (raising_ || !trouble_.ok() || !server_->leads() || store_->bytes() <= options_.quota_bytes) return;
-  const std::uint64_t self = options_.server.links.self.value;
-  if (store_->alarms().contains({self, kv::AlarmKind::no_space})) return;
-  raising_ = true;
-  log_(live::LogLevel::warning, fmt::format("event=no_space bytes={}", store_->bytes()));
-  propose(kv::Alarm{self, kv::AlarmKind::no_space, true}, [this](const Outcome&) { raising_ = false; });
+// What keeps the store small has a place in the log however many commands of clients wait for theirs.
+void Machine::look_after_history() {
+  const auto again = [this](std::chrono::milliseconds pause) {
+    after(history_clock_, pause, [this] { look_after_history(); });
+  };
+  if (!trouble_.ok()) return again(options_.tick);
+  const bool to_be_tidied = store_->tidy(tidied_at_once);
+  const bool has_more = heap_.look(store_->bytes()) || to_be_tidied;
+  const auto command = compactor_.next(*store_, *watches_, server_->leads(), Clock::now());
+  if (!command) return again(has_more ? history_pause : options_.tick);
+  if (const auto* alarm = std::get_if<kv::Alarm>(&*command))
+    log_(live::LogLevel::warning,
+         fmt::format("event={} bytes={} live={}", alarm->raised ? "no_space" : "space", store_->bytes(),
+                     store_->live_bytes()));
+  put_into_log(encode(*command), [again](const Outcome&) { again(history_pause); });
 }
 
 // ---- snapshots
@@ -510,6 +529,7 @@ void Machine::restored(std::uint64_t index, const Bulk& state) {
   renew_store(std::move(store));
   trouble_ = {};
   agreement_.forget();
+  compactor_.restored();
   ++stats_.restored;
   index_ = snapshot_index_ = index;
   snapshot_size_ = state.size();

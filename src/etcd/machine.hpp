@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "cluster/server.hpp"
+#include "etcd/compactor.hpp"
+#include "etcd/heap.hpp"
 #include "kv/agreement.hpp"
 #include "kv/lines.hpp"
 #include "kv/snapshot.hpp"
@@ -51,6 +53,7 @@ struct MachineOptions {
   std::uint64_t snapshot_entries = 1'000'000;
   std::size_t snapshot_piece = std::size_t{64} << 10;  // written in one turn of the loop
   std::uint64_t vouch_entries = 4096;                  // after every so many, members compare their states
+  CompactorOptions history = {};                       // when it ends
 };
 
 struct MachineEvents {
@@ -117,6 +120,8 @@ class Machine {
   void save(Saver then);
 
   const kv::Store& store() const { return *store_; }
+  const Compactor& compactor() const { return compactor_; }
+  const Heap& heap() const { return heap_; }
   kv::Watches& watches() { return *watches_; }
   kv::Lines& lines() { return *lines_; }
   cluster::Server& server() { return *server_; }
@@ -186,9 +191,10 @@ class Machine {
   void enter(Renewal renewal);
   void plan_renewals();
   void propose_renewals();
+  void put_into_log(const Bytes& bytes, Answered then);
   void renewed(Renewed& then, const std::expected<std::int64_t, rpc::Status>& ttl);
   void look_at_clock();
-  void look_at_quota();
+  void look_after_history();
   void look_at_deadlines();
   void expire(std::vector<Reader>& readers, Clock::time_point now);
   void compare_states();
@@ -245,7 +251,10 @@ class Machine {
   boost::asio::steady_timer clock_;
   Clock::time_point ticked_ = {};
   bool ticking_ = false;  // a Tick is on its way
-  bool raising_ = false;  // an alarm is
+
+  Compactor compactor_;
+  Heap heap_;
+  boost::asio::steady_timer history_clock_;
 
   std::uint64_t snapshot_index_ = 0;
   std::uint64_t snapshot_size_ = 0;

@@ -77,6 +77,7 @@ conclavepb::StatusResponse Front::status() const {
   raft.set_flushes(now.flushes);
   raft.set_flush_median_us(in_microseconds(now.flush_median));
   raft.set_flush_worst_us(in_microseconds(now.flush_worst));
+  tell_store(*raft.mutable_store());
   if (!machine_.trouble().ok()) response.add_notes(machine_.trouble().message);
   if (machine_.writes_stand_still()) response.add_notes(nothing_is_applied.message);
   add_lines(response);
@@ -121,6 +122,21 @@ void Front::add_lines(conclavepb::StatusResponse& response) const {
   }
 }
 
+void Front::tell_store(conclavepb::Store& told) const {
+  const kv::Store& store = machine_.store();
+  const kv::History& history = store.history();
+  const Compactor& compactor = machine_.compactor();
+  told.set_keys(history.live_records());
+  told.set_live_bytes(store.live_bytes());
+  told.set_history_records(history.records() - history.live_records());
+  told.set_history_bytes(store.bytes() - store.live_bytes());
+  told.set_history_bound(compactor.bound(store));
+  told.set_history_ms(compactor.reach(store, std::chrono::steady_clock::now()).count());
+  told.set_compacted(history.compacted());
+  told.set_retention(describe_retention(machine_.options().history));
+  told.set_quota_bytes(machine_.options().quota_bytes);
+}
+
 void Front::tell_place(conclavepb::Client& told, const kv::Key& place) const {
   told.set_key(std::string(place.text()));
   told.set_lease(place.newest->lease);
@@ -136,12 +152,11 @@ void Front::tell_place(conclavepb::Client& told, const kv::Key& place) const {
 
 pb::StatusResponse Front::etcd_status() const {
   const cluster::ServerStatus now = machine_.server().status();
-  const auto bytes = static_cast<std::int64_t>(machine_.store().bytes());
   pb::StatusResponse response;
   head(response.mutable_header(), machine_.store().revision());
   response.set_version(std::string(rpc::etcd_version));
-  response.set_dbsize(bytes);
-  response.set_dbsizeinuse(bytes);
+  response.set_dbsize(static_cast<std::int64_t>(machine_.store().bytes()));
+  response.set_dbsizeinuse(static_cast<std::int64_t>(machine_.store().live_bytes()));
   response.set_dbsizequota(static_cast<std::int64_t>(machine_.options().quota_bytes));
   response.set_leader(now.leader ? now.leader->value : 0);
   response.set_raftindex(now.committed);
@@ -274,6 +289,37 @@ void Front::offer_pages() {
   });
 }
 
+void Front::add_store(rpc::MetricsPage& page) const {
+  conclavepb::Store now;
+  tell_store(now);
+  const CompactorStats& stats = machine_.compactor().stats();
+  const auto number = [](std::int64_t value) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, value));
+  };
+  page.gauge("store_bytes", "What keys, values, leases and history take.", machine_.store().bytes());
+  page.gauge("quota_bytes", "What they may take.", now.quota_bytes());
+  page.gauge("keys", "Keys that exist.", now.keys());
+  page.gauge("live_bytes", "What those, their values and leases take.", now.live_bytes());
+  page.gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
+  page.gauge("history_records", "Values that were replaced or deleted, and deletions.",
+             now.history_records());
+  page.gauge("history_bytes", "What those take.", now.history_bytes());
+  page.gauge("history_bound_bytes", "With more than that, history is shortened whatever its age.",
+             now.history_bound());
+  page.gauge("history_seconds", "How far history goes back, as far as this member has been there.",
+             number(now.history_ms() / 1000));
+  page.gauge("compacted_revision", "Up to there is no history.", number(now.compacted()));
+  page.counter("compactions_total", "Compactions that this member asked for by itself.", stats.compactions);
+  page.counter("sweeps_total", "Entries of the log that only did what compactions had left to do.",
+               stats.sweeps);
+  page.counter("heap_trims_total", "Times that free memory was given back to the system.",
+               machine_.heap().trims());
+  page.gauge("heap_trim_worst_us", "What that took at most.",
+             number(in_microseconds(machine_.heap().longest_trim())));
+  page.counter("watcher_needs_total", "Entries of the log that said what watchers of this member need.",
+               stats.needs);
+}
+
 std::string Front::metrics() const {
   rpc::MetricsPage page;
   const cluster::ServerStatus now = machine_.server().status();
@@ -285,8 +331,7 @@ std::string Front::metrics() const {
   page.gauge("last_index", "Entries of the log.", now.last_index);
   page.gauge("snapshot_index", "Entries that are in the snapshot.", now.snapshot_index);
   page.gauge("revision", "Of the store.", static_cast<std::uint64_t>(machine_.store().revision()));
-  page.gauge("store_bytes", "What keys, values and leases take.", machine_.store().bytes());
-  page.gauge("leases", "Leases of the cluster.", machine_.store().leases().all().size());
+  add_store(page);
   page.gauge("watch_streams", "Streams of clients that watch here.", watches_.streams());
   page.gauge("watchers", "Watchers of this member.", machine_.watches().size());
   page.gauge("watchers_behind", "Watchers of this member that do not know everything yet.",

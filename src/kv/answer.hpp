@@ -92,11 +92,13 @@ struct Outcome {
   std::vector<Event> events = {};
   std::vector<LeaseId> ended = {};  // by themselves or by order
   std::optional<Vouch> vouch = {};
+  std::optional<Need> need = {};
 
   void clear() {
     events.clear();
     ended.clear();
     vouch.reset();
+    need.reset();
   }
 };
 

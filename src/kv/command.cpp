@@ -45,6 +45,10 @@ Verdict check_one(const LeaseRevoke&) { return {}; }
 Verdict check_one(const Tick&) { return {}; }
 Verdict check_one(const Alarm&) { return {}; }
 Verdict check_one(const Vouch&) { return {}; }
+Verdict check_one(const Sweep& sweep) {
+  return sweep.records > max_swept ? refuse(Error::request_too_large) : Verdict{};
+}
+Verdict check_one(const Need&) { return {}; }
 
 // What a list of operations may write, to find out whether two of them would write one key: in one revision a
 // key changes once.

@@ -124,8 +124,23 @@ struct Vouch {
   Digest digest = 0;
 };
 
+// Takes some more of what compactions left to do than every command does: for a cluster that has few
+// commands, or large ones. What belongs to the mark itself goes with it only if `through` has come so far;
+// the mark can be read then, and watchers begin after it.
+struct Sweep {
+  std::uint32_t records = 0;
+  Revision through = 0;
+};
+
+// A member's watchers have yet to be told what happened from this revision on. Changes nothing: whoever
+// compacts by itself spares them.
+struct Need {
+  std::uint32_t member = 0;
+  Revision revision = 0;
+};
+
 using Command = std::variant<Put, DeleteRange, Txn, Compact, LeaseGrant, LeaseRevoke, LeaseRenew, Tick, Lock,
-                             Campaign, Alarm, Vouch>;
+                             Campaign, Alarm, Vouch, Sweep, Need>;
 
 enum class Error : std::uint8_t {
   key_not_provided,
@@ -163,6 +178,7 @@ inline constexpr std::size_t max_renewed = 4096;        // leases
 inline constexpr std::int64_t max_ttl = 9'000'000'000;  // seconds
 inline constexpr std::uint64_t longest_step_ms = 2000;  // of a Tick: a leader that slept did not lead
 inline constexpr std::size_t max_alarms = 1024;
+inline constexpr std::uint32_t max_swept = 8192;  // records, by one Sweep
 
 // What is wrong with a command whatever the state; the store asks itself before it applies one.
 std::expected<void, Error> check(const Command& command);

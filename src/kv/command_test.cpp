@@ -40,7 +40,9 @@ TEST(Command, ComesBackFromItsBytes) {
                               Lock{"name", 5},
                               Campaign{"name", 5, "me"},
                               Alarm{1, AlarmKind::corrupt, true},
-                              Vouch{2, 1000, 77}};
+                              Vouch{2, 1000, 77},
+                              Sweep{4096, 9},
+                              Need{2, 9}};
   for (std::size_t i = 0; i < std::size(commands); ++i) {
     EXPECT_EQ(commands[i].index(), i) << "every command, in their order";
     const Bytes bytes = encode(commands[i]);

@@ -34,6 +34,13 @@ Record& History::append(Key& key, std::string_view value, const Record& fields) 
   bytes_ += bytes_of(*record);
   ++records_;
   const Record* before = key.exists() ? key.newest : nullptr;
+  const std::uint64_t replaced = before ? bytes_of(*before) : 0;
+  live_bytes_ -= replaced;
+  superseded_ += replaced;
+  if (record->is_deletion())
+    superseded_ += bytes_of(*record) + sizeof(Key);
+  else
+    live_bytes_ += bytes_of(*record);
   if (key.newest) key.older.push_back(key.newest);
   key.newest = record;
   if (!before && !record->is_deletion()) keys_.note_birth(key);
@@ -91,8 +98,17 @@ Record* History::at(const Key& key, Revision revision) {
   return found && !found->is_deletion() ? found : nullptr;
 }
 
-void History::sweep(std::size_t records) {
-  for (std::size_t left = records; left > 0 && !is_swept(); --left) {
+bool History::is_swept(Revision through) const {
+  return log_.empty() || log_.front()->mod >= (through < compacted_ ? compacted_ : compacted_ + 1);
+}
+
+// Of the mark itself all changes are there, or what is there is of no use. Nothing ever was at the first one.
+Revision History::first_watchable() const {
+  return compacted_ > 1 && log_begin() > Place{compacted_, 0} ? compacted_ + 1 : compacted_;
+}
+
+void History::sweep(std::size_t records, Revision through) {
+  for (std::size_t left = records; left > 0 && !is_swept(through); --left) {
     Record* record = log_.front();
     log_.pop_front();
     Key& key = *record->key;
@@ -100,7 +116,17 @@ void History::sweep(std::size_t records) {
     while (key.version(key.dropped) != record) drop_first(key);
     if (record->is_deletion()) drop_first(key);
   }
-  if (!is_read_) free_dropped(2 * records);
+  tidy(2 * records);
+}
+
+bool History::tidy(std::size_t records) {
+  if (is_read_) return false;
+  free_dropped(records);
+  return !dropped_.empty() && !is_held(*dropped_.front());
+}
+
+bool History::is_held(const Record& record) const {
+  return !readers_->holds.empty() && record.dropped >= *readers_->holds.begin();
 }
 
 void History::drop_first(Key& key) {
@@ -117,7 +143,7 @@ void History::drop_first(Key& key) {
 void History::free_dropped(std::size_t records) {
   for (std::size_t left = records; left > 0 && !dropped_.empty(); --left) {
     Record* record = dropped_.front();
-    if (!readers_->holds.empty() && record->dropped >= *readers_->holds.begin()) return;
+    if (is_held(*record)) return;
     dropped_.pop_front();
     Key& key = *record->key;
     ensure(key.version(key.gone) == record, "a key's records go in their order");

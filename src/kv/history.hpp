@@ -48,6 +48,12 @@ class History {
   // What these records take, about; and how many there are.
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t records() const { return records_; }
+  // Of those, the newest of keys that exist: what no compaction frees. All others are history.
+  std::uint64_t live_bytes() const { return live_bytes_; }
+  std::uint64_t live_records() const { return keys_.alive(); }
+  // What has become history since this object was made: between two moments, how much there would be of it if
+  // all before the first were compacted. No part of the state.
+  std::uint64_t superseded() const { return superseded_; }
   const Keys& keys() const { return keys_; }
 
   // Changes belong to the revision after the current one until `commit` makes that the current one; without
@@ -61,11 +67,16 @@ class History {
   static Record* at(const Key& key, Revision revision);
 
   void compact(Revision revision) { compacted_ = revision; }
-  // Takes the next few steps of what compactions have left to do.
-  void sweep(std::size_t records);
-  bool is_swept() const { return log_.empty() || log_.front()->mod >= compacted_; }
+  // Takes the next few steps of what compactions have left to do: below the mark; and at the mark itself, if
+  // `through` has come so far.
+  void sweep(std::size_t records, Revision through = 0);
+  bool is_swept(Revision through = 0) const;
+  // What was dropped and nobody needs goes, a little at a time. True: there is more.
+  bool tidy(std::size_t records);
   // From here on, all changes are in the log.
   Place log_begin() const { return log_.empty() ? Place{revision_ + 1, 0} : place_of(*log_.front()); }
+  // The first revision with which a watcher may begin.
+  Revision first_watchable() const;
 
   // The changes from a revision (not below `compacted`) on, whole revisions, until `budget` changes have been
   // looked at. Returns the revision to go on from.
@@ -112,6 +123,7 @@ class History {
   Record& append(Key& key, std::string_view value, const Record& fields);
   void drop_first(Key& key);
   void free_dropped(std::size_t records);
+  bool is_held(const Record& record) const;  // after it was dropped: by a reader
 
   Keys keys_;
   std::deque<Record*> log_;      // ascending
@@ -122,6 +134,8 @@ class History {
   Digest digest_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t records_ = 0;
+  std::uint64_t live_bytes_ = 0;
+  std::uint64_t superseded_ = 0;
   std::shared_ptr<Readers> readers_ = std::make_shared<Readers>();
   bool is_read_ = false;
 };

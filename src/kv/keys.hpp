@@ -47,6 +47,7 @@ class Keys {
   void note_death(Key& key, Revision create);
 
   std::size_t size() const { return size_; }
+  std::size_t alive() const { return tree_.root() ? tree_.root()->alive : 0; }  // that exist now
   Key* first() const { return tree_.first(); }
   static Key* next(Key& key) { return Tree<Key>::next(key); }
 

@@ -246,6 +246,16 @@ Store::Result Store::run(const Vouch& vouch) {
   return Done{};
 }
 
+Store::Result Store::run(const Sweep& sweep) {
+  history_.sweep(sweep.records, sweep.through);
+  return Done{};
+}
+
+Store::Result Store::run(const Need& need) {
+  outcome_->need = need;
+  return Done{};
+}
+
 std::vector<Key*> Store::places() const {
   std::vector<Key*> all;
   for (const auto& [id, lease] : leases_.all())
@@ -289,6 +299,10 @@ RecordRef Store::oldest(const KeyRange& range) const {
 
 std::uint64_t Store::bytes() const {
   return history_.bytes() + history_.keys().size() * sizeof(Key) + leases_.bytes();
+}
+
+std::uint64_t Store::live_bytes() const {
+  return history_.live_bytes() + history_.live_records() * sizeof(Key) + leases_.bytes();
 }
 
 Digest Store::digest() const { return digest_from(history_.digest()); }

@@ -80,6 +80,11 @@ class Store {
   // What all that clients can make grow here takes of memory, about: what a quota is about. No part of the
   // state: what readers hold counts as well.
   std::uint64_t bytes() const;
+  // … and without the history: what no compaction could free.
+  std::uint64_t live_bytes() const;
+  // Gives back some of what the state has dropped, as soon as no reader needs it. No part of the state: a
+  // member may do it whenever it likes. True: there is more.
+  bool tidy(std::size_t records) { return history_.tidy(records); }
 
   // Equal on replicas that have applied the same; kept up to date with every command, so asking costs
   // nothing.
@@ -104,6 +109,8 @@ class Store {
   Result run(const Campaign& campaign);
   Result run(const Alarm& alarm);
   Result run(const Vouch& vouch);
+  Result run(const Sweep& sweep);
+  Result run(const Need& need);
 
   bool is_refused_by_alarms(const Command& command, Error& error) const;
   std::optional<Error> problem_of(const Put& put) const;

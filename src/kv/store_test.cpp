@@ -158,6 +158,82 @@ TEST(Store, CompactionsGoAFewRecordsAtATimeAndTakeDeletedKeysWithThem) {
   EXPECT_LT(replica.store.history().bytes(), 200u);
 }
 
+TEST(Store, ASweepTakesManyRecordsAtOnce) {
+  Replica replica;
+  for (int i = 0; i < 10'000; ++i) replica.put("k" + std::to_string(i % 50), std::to_string(i));
+  replica.ask(Compact{replica.store.revision()});
+  EXPECT_EQ(replica.ask(Sweep{max_swept + 1, 0}), "10001: request is too large");
+  EXPECT_EQ(replica.ask(Sweep{4000, 0}), "10001: done");
+  EXPECT_FALSE(replica.store.history().is_swept());
+  EXPECT_LT(replica.store.history().records(), 6100u);
+  EXPECT_EQ(replica.store.digest(), replica.store.recomputed_digest());
+  for (int i = 0; i < 2; ++i) replica.ask(Sweep{4000, 0});
+  EXPECT_TRUE(replica.store.history().is_swept());
+  EXPECT_EQ(replica.store.history().records(), 51u) << "and what the last put replaced";
+}
+
+// Nothing may come after a deletion of everything that could let the next compaction take what it left.
+TEST(Store, AMarkIsSweptItselfIfSomebodySaysSo) {
+  Replica replica;
+  for (int i = 0; i < 100; ++i) replica.put("k" + std::to_string(i), "value");
+  replica.ask(DeleteRange{.key = "k", .range_end = "l"});
+  replica.ask(Compact{102});
+  for (const Revision through : {Revision{0}, Revision{101}}) {
+    replica.ask(Sweep{1000, through});
+    EXPECT_EQ(replica.store.history().records(), 200u);
+    EXPECT_EQ(replica.store.history().first_watchable(), 102);
+  }
+  replica.ask(Sweep{1, 102});
+  EXPECT_EQ(replica.store.history().first_watchable(), 103) << "what is there of it is not whole";
+  EXPECT_EQ(restored(snapshot_of(replica.store)).value()->digest(), replica.store.digest());
+  while (!replica.store.history().is_swept(102)) replica.ask(Sweep{10, 102});
+  EXPECT_EQ(replica.store.history().records(), 0u);
+  EXPECT_EQ(replica.store.bytes(), 0u);
+  EXPECT_EQ(replica.get("k1", 102), "[] of 0");
+  EXPECT_EQ(replica.get("k1", 101), "mvcc: required revision has been compacted");
+  EXPECT_EQ(replica.store.digest(), replica.store.recomputed_digest());
+  EXPECT_EQ(restored(snapshot_of(replica.store)).value()->digest(), replica.store.digest());
+  replica.put("a", "1");
+  EXPECT_EQ(replica.get("a", 102), "[] of 0");
+  EXPECT_EQ(replica.get("a", 103), "[a=1 c103 m103 v1 l0] of 1");
+}
+
+TEST(Store, KnowsHowMuchOfItLives) {
+  Replica replica;
+  replica.ask(LeaseGrant{1, 60});
+  const std::uint64_t lease = replica.store.bytes();
+  EXPECT_EQ(replica.store.live_bytes(), lease);
+  replica.put("a", "12345");
+  const std::uint64_t one = replica.store.bytes();
+  EXPECT_EQ(replica.store.live_bytes(), one);
+  replica.put("a", "54321");
+  EXPECT_EQ(replica.store.live_bytes(), one);
+  EXPECT_EQ(replica.store.history().superseded(), sizeof(Record) + 6);
+  const std::uint64_t two = replica.store.bytes();
+  replica.remove("a");
+  EXPECT_EQ(replica.store.live_bytes(), lease);
+  EXPECT_GT(replica.store.bytes(), two);
+  const auto again = restored(snapshot_of(replica.store));
+  EXPECT_EQ(again.value()->live_bytes(), lease);
+  EXPECT_EQ(again.value()->bytes(), replica.store.bytes());
+  replica.ask(LeaseRevoke{1});
+  EXPECT_EQ(replica.store.live_bytes(), 0u);
+}
+
+TEST(Store, WhatAReaderHeldIsGivenBackWithoutACommand) {
+  Replica replica;
+  for (int i = 0; i < 1000; ++i) replica.put("a", std::to_string(i));
+  {
+    const History::Hold hold = replica.store.history().hold();
+    replica.ask(Compact{1001});
+    replica.ask(Sweep{1000, 1001});
+    EXPECT_FALSE(replica.store.tidy(1000)) << "there is nothing to be given back yet";
+  }
+  EXPECT_TRUE(replica.store.tidy(100));
+  EXPECT_FALSE(replica.store.tidy(1000));
+  EXPECT_EQ(replica.store.digest(), replica.store.recomputed_digest());
+}
+
 TEST(Store, AKeyMayComeBackWhileACompactionForgetsIt) {
   Replica replica;
   for (int i = 0; i < 200; ++i) replica.put("a", std::to_string(i));
@@ -255,6 +331,14 @@ TEST(Store, AlarmsRefuseWhatTakesSpace) {
   puts.failure.push_back({Put{.key = "a"}});
   EXPECT_EQ(replica.ask(puts), "2: mvcc: database space exceeded");
   EXPECT_EQ(replica.remove("a"), "3: deleted 1 []");
+  Txn deletes;
+  deletes.compare.push_back({.target = CompareTarget::mod, .key = "a"});
+  deletes.success.push_back({DeleteRange{.key = "a"}});
+  EXPECT_EQ(replica.ask(deletes), "3: then(deleted 0 [];)");
+  EXPECT_EQ(replica.ask(Compact{2}), "3: done");
+  EXPECT_EQ(replica.ask(Sweep{10, 2}), "3: done");
+  EXPECT_EQ(replica.ask(LeaseRenew{{1}}), "3: renewed 0");
+  EXPECT_EQ(replica.ask(LeaseRevoke{1}), "3: requested lease not found");
   replica.ask(Alarm{7, AlarmKind::no_space, false});
   EXPECT_EQ(replica.put("a", "2"), "4: put over none");
   replica.ask(Alarm{7, AlarmKind::corrupt, true});

@@ -160,6 +160,33 @@ std::size_t Watches::bytes_of(StreamId stream) const {
   return found == streams_.end() ? 0 : found->second.bytes;
 }
 
+// The least revision of those that come next for somebody whose stream has room.
+Revision Watches::told_next() const {
+  Revision least = never;
+  if (news_.tree().root() && !is_told_everything()) least = news_.at;
+  if (!future_.empty() && future_.begin()->first.first <= store_.revision())
+    least = std::min(least, future_.begin()->first.first);
+  for (const Cursor& cursor : history_) {
+    if (cursor.tree().root()) least = std::min(least, cursor.at);
+    if (cursor.waiting().root()) least = std::min(least, cursor.next_round);
+  }
+  return least;
+}
+
+Revision Watches::needed(std::uint64_t now, std::uint64_t since, std::size_t streams) {
+  now_ = now;
+  auto at = stalling_.lower_bound(next_looked_at_);
+  for (; at != stalling_.end() && streams > 0; ++at, --streams)
+    if (at->second->had_room >= since) needed_so_far_ = std::min(needed_so_far_, at->second->next());
+  if (at == stalling_.end()) {
+    needed_ = std::exchange(needed_so_far_, never);
+    next_looked_at_ = 0;
+  } else {
+    next_looked_at_ = at->first;
+  }
+  return std::min({needed_, needed_so_far_, told_next()});
+}
+
 bool Watches::is_idle(StreamId stream, WatchName watch) const {
   const Watcher* watcher = find(stream, watch);
   if (!watcher || (watcher->state != State::news && watcher->state != State::future)) return false;
@@ -202,6 +229,7 @@ void Watches::leave(Watcher& watcher) {
     (earlier ? earlier->links.right : watcher.stream->first_stalled) = later;
     (later ? later->links.left : watcher.stream->last_stalled) = earlier;
     watcher.links = {};
+    leave_party(watcher);
   }
   if (watcher.state == State::stalled || watcher.state == State::history) {
     --watcher.stream->behind;
@@ -244,9 +272,27 @@ void Watches::stall(Watcher& watcher) {
   watcher.links = {.left = stream.last_stalled};
   (stream.last_stalled ? stream.last_stalled->links.right : stream.first_stalled) = &watcher;
   stream.last_stalled = &watcher;
+  if (stream.first_stalled == &watcher) {
+    stalling_.emplace(stream.id, &stream);
+    stream.had_room = now_;
+  }
+  watcher.party = stream.parties[stream.first_party].watchers > 0 ? !stream.first_party : stream.first_party;
+  Stream::Party& party = stream.parties[watcher.party];
+  ++party.watchers;
+  party.next = std::min(party.next, watcher.next);
+  needed_so_far_ = std::min(needed_so_far_, watcher.next);
   ++stream.behind;
   ++behind_;
   not_admitted_any_more(watcher);
+}
+
+// When the first party is gone, the other one is the first.
+void Watches::leave_party(Watcher& watcher) {
+  Stream& stream = *watcher.stream;
+  if (!stream.first_stalled) stalling_.erase(stream.id);
+  if (--stream.parties[watcher.party].watchers > 0) return;
+  stream.parties[watcher.party] = {};
+  if (watcher.party == stream.first_party) stream.first_party = !stream.first_party;
 }
 
 // When all who were let in found room, twice as many are.
@@ -263,6 +309,7 @@ void Watches::room(StreamId stream) {
   Stream& its = found->second;
   its.is_full = false;
   its.told = 0;
+  its.had_room = now_;
   if (its.first_stalled && !std::exchange(its.is_admitting, true)) admitting_.push_back(stream);
 }
 
@@ -378,7 +425,7 @@ bool Watches::tell_news(std::size_t steps, const Hear& hear) {
     if (!news_.events.empty()) {
       if (!admit_future(news_.at, run) || !tell_revision(news_, run)) break;
     } else if (is_overtaken(news_)) {
-      if (!admit_future(store_.history().compacted(), run) || !tell_overtaken(news_, run)) break;
+      if (!admit_future(store_.history().first_watchable(), run) || !tell_overtaken(news_, run)) break;
     } else {
       begin_revision(news_, run);
     }
@@ -401,7 +448,7 @@ bool Watches::tell_history(std::size_t steps, const Hear& hear) {
 
 bool Watches::is_overtaken(const Cursor& cursor) const {
   if (cursor.overtaken) return true;
-  return cursor.at < store_.history().compacted() && (&cursor != &news_ || cursor.at < noted_from_);
+  return cursor.at < store_.history().first_watchable() && (&cursor != &news_ || cursor.at < noted_from_);
 }
 
 void Watches::go_through(Cursor& cursor, Run& run) {
@@ -482,7 +529,7 @@ void Watches::gather(const Cursor& cursor, Watcher& watcher, Run& run) {
 bool Watches::tell_overtaken(Cursor& cursor, Run& run) {
   const Run left = std::exchange(run, {});
   if (!gathered_.empty()) return false;
-  if (!cursor.overtaken) cursor.overtaken = store_.history().compacted();
+  if (!cursor.overtaken) cursor.overtaken = store_.history().first_watchable();
   Watcher* at = cursor.mark ? seek(cursor.tree().root(), *cursor.mark) : cursor.tree().first();
   for (std::size_t steps = left.steps; at; steps -= std::min(steps, delivery_steps)) {
     if (steps == 0) {
@@ -493,7 +540,7 @@ bool Watches::tell_overtaken(Cursor& cursor, Run& run) {
     Watcher* following = Tree<Watcher>::next(*at);
     const Revision next = std::max(at->next, cursor.at);
     if (next < *cursor.overtaken && !at->stream->is_full) {
-      gather_for(*at, next).compacted = store_.history().compacted();
+      gather_for(*at, next).compacted = store_.history().first_watchable();
     } else if (next < *cursor.overtaken) {
       leave(*at);
       at->next = next;

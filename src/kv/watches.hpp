@@ -101,6 +101,11 @@ class Watches {
   bool tell_news(std::size_t steps, const Hear& hear);
   bool tell_history(std::size_t steps, const Hear& hear);
 
+  // Somebody has yet to be told what happened from there on; `never`: nobody has. Who waits on a stream that
+  // took nothing since then, by the caller's clock, does not count. Looks at some of the streams that are
+  // full, and says the least that it may be: until the next time it comes to a stream, that is as it was.
+  Revision needed(std::uint64_t now, std::uint64_t since, std::size_t streams);
+
   // It knows everything up to the current revision; all of a stream do.
   bool is_idle(StreamId stream, WatchName watch) const;
   bool is_idle(StreamId stream) const;
@@ -141,6 +146,7 @@ class Watches {
     State state = State::nowhere;
     bool is_admitted = false;  // after waiting for room, and not done yet
     bool was_told = false;     // since somebody looked
+    bool party = false;        // of those that wait for room: with whom it came
     WatchRequest request = {};
 
     KeyRange range() const { return {request.key, request.range_end}; }
@@ -157,6 +163,16 @@ class Watches {
     // Those that wait for room, in the order of coming.
     Watcher* first_stalled = nullptr;
     Watcher* last_stalled = nullptr;
+    // They are in two parties: those who came while others waited go on after these. Of each it is known from
+    // where on somebody in it has to be told, at least.
+    struct Party {
+      std::size_t watchers = 0;
+      Revision next = never;
+    };
+    std::array<Party, 2> parties = {};
+    bool first_party = false;  // which of them it is
+    Revision next() const { return std::min(parties[0].next, parties[1].next); }
+    std::uint64_t had_room = 0;  // when, by the clock of `needed`
     // Not all of them go on when there is room: as many as may find some, more if that was too few.
     std::size_t batch = 64;
     std::size_t admitted = 0;
@@ -183,6 +199,8 @@ class Watches {
 
     Tree<Watcher>& tree() { return trees[other ? 1 : 0]; }
     Tree<Watcher>& waiting() { return trees[other ? 0 : 1]; }
+    const Tree<Watcher>& tree() const { return trees[other ? 1 : 0]; }
+    const Tree<Watcher>& waiting() const { return trees[other ? 0 : 1]; }
     bool is_amid() const { return !events.empty() || overtaken.has_value(); }
     void stop_at(Revision revision);
   };
@@ -213,6 +231,8 @@ class Watches {
   void settle(Watcher& watcher);  // where it belongs, after `leave`
   void enter(Watcher& watcher, Tree<Watcher>& tree, State state);
   void stall(Watcher& watcher);
+  void leave_party(Watcher& watcher);
+  Revision told_next() const;
   void not_admitted_any_more(Watcher& watcher);
   void forget(Watcher& watcher);
 
@@ -244,7 +264,13 @@ class Watches {
   Cursor news_ = {};
   std::array<Cursor, 2> history_ = {};  // for those who are not far behind, and for the others
   std::map<std::pair<Revision, std::uint64_t>, Watcher*> future_;  // by revision and id
-  std::deque<StreamId> admitting_;  // have room for watchers that waited for it
+  std::deque<StreamId> admitting_;        // have room for watchers that waited for it
+  std::map<StreamId, Stream*> stalling_;  // have watchers that wait for it
+  // What they need; and as far as is known from a round that is not over.
+  std::uint64_t now_ = 0;
+  Revision needed_ = never;
+  Revision needed_so_far_ = never;
+  StreamId next_looked_at_ = 0;
 
   // What happened from a revision on, and was not told yet.
   std::deque<Event> noted_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ranges>
+
 #include "kv/replica_for_tests.hpp"
 
 namespace conclave::kv {
@@ -199,6 +201,99 @@ TEST_F(Gallery, AWatcherThatACompactionOvertakesIsTold) {
   watches.create(one, 3, {.key = "a", .start_revision = 7});
   tell();
   EXPECT_EQ(told(3), "compacted 8| ");
+}
+
+TEST_F(Gallery, AWatcherBeginsAfterAMarkThatWasSwept) {
+  put("a");  // 2
+  put("a");
+  run(Compact{3});
+  watches.create(one, 1, {.key = "a", .start_revision = 3});
+  run(Sweep{10, 3});
+  put("a");
+  tell();
+  EXPECT_EQ(told(1), "compacted 4| ") << "where it may begin";
+  watches.create(one, 2, {.key = "a", .start_revision = 4});
+  tell();
+  EXPECT_EQ(told(2), "+a4 | ");
+}
+
+TEST_F(Gallery, WhatIsNeededIsWhatSomebodyHasYetToHear) {
+  EXPECT_EQ(watches.needed(0, 0, 9), never);
+  watches.create(one, 1, {.key = "a"});
+  watches.create(other, 1, {.key = "b", .start_revision = 9});
+  EXPECT_EQ(watches.needed(0, 0, 9), never);
+  put("a");  // 2
+  EXPECT_EQ(watches.needed(0, 0, 9), 2) << "nobody was told yet";
+  full = {one};
+  tell();
+  put("c");
+  put("a");
+  tell();
+  EXPECT_EQ(watches.needed(0, 0, 9), 2);
+  watches.create(other, 2, {.key = "a", .start_revision = 1});
+  EXPECT_EQ(watches.needed(0, 0, 9), 1);
+  tell();
+  watches.needed(0, 0, 9);
+  EXPECT_EQ(watches.needed(0, 0, 9), 2);
+  make_room(one);
+  tell();
+  watches.needed(0, 0, 9);
+  EXPECT_EQ(watches.needed(0, 0, 9), never);
+}
+
+TEST_F(Gallery, WhoWaitsOnAStreamThatTakesNothingIsNotWaitedForForEver) {
+  watches.needed(100, 0, 9);
+  watches.create(one, 1, {.key = "a"});
+  watches.create(other, 1, {.key = "a"});
+  full = {one, other};
+  put("a");
+  tell();
+  const auto needed = [&](std::uint64_t now) {
+    return (watches.needed(now, now - 60, 9), watches.needed(now, now - 60, 9));
+  };
+  EXPECT_EQ(needed(150), 2);
+  // One takes what it is told of later, and has no room for more.
+  make_room(other);
+  watches.tell_history(100, [](const Delivery&) { return true; });
+  put("a");
+  full = {one, other};
+  tell();
+  EXPECT_EQ(needed(160), 2);
+  EXPECT_EQ(needed(170), 3) << "the first one took nothing in all this time";
+  EXPECT_EQ(needed(300), never);
+  full = {};
+  make_room(one);
+  tell();
+  EXPECT_EQ(told(1), "+a2 +a3 | ") << "which may be in time still";
+}
+
+TEST_F(Gallery, WhatASlowStreamNeedsMovesOnWithIt) {
+  std::map<WatchName, Revision> known;
+  for (WatchName watch = 0; watch < 200; ++watch) {
+    watches.create(one, watch, {.key = "a"});
+    known[watch] = 1;
+  }
+  Revision before = 0;
+  for (int i = 0; i < 50; ++i) {
+    put("a");
+    std::size_t left = 150;  // not enough for all: some wait at any time
+    watches.room(one);
+    const auto hear_some = [&](const Delivery& delivery) {
+      if (left == 0) return false;
+      --left;
+      known[delivery.watch] = delivery.events.back().now->mod;
+      return true;
+    };
+    while (watches.tell_history(100, hear_some) || watches.tell_news(100, hear_some)) continue;
+    watches.needed(0, 0, 9);
+    const Revision now = watches.needed(0, 0, 9);
+    EXPECT_GE(now, before);
+    before = now;
+    const Revision least = std::ranges::min(known | std::views::values) + 1;
+    EXPECT_LE(now, least);
+    EXPECT_GE(now, least - 4) << "what is said is hardly less";
+  }
+  EXPECT_GT(before, 20);
 }
 
 TEST_F(Gallery, WhatIsNotedDoesNotFearCompactions) {

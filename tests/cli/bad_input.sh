@@ -192,6 +192,15 @@ refuses "who joins writes none" serve --join --trace "$work/trace"
 refuses "is no lock" bench live --engines bully
 refuses "a server needs a certificate" serve --client-tls
 refuses "a server needs a certificate" serve --client-ca "$work/key"
+refuses "is no time; write 5m" serve --data "$work/data" --auto-compaction-retention soon
+refuses "less than a second" serve --data "$work/data" --auto-compaction-retention 5ms
+refuses "neither periodic nor revision" serve --data "$work/data" --auto-compaction-mode hourly
+refuses "how many stay" serve --data "$work/data" --auto-compaction-mode revision
+refuses "'5m' is no number of revisions" serve --data "$work/data" --auto-compaction-mode revision --auto-compaction-retention 5m
+refuses "has no history" serve --engine lamport --auto-compaction-retention 5m
+refuses "--quota-backend-bytes: 'much' is no size" serve --data "$work/data" --quota-backend-bytes much
+refuses "less than 1M" serve --data "$work/data" --quota-backend-bytes 1000
+refuses "has no store" serve --engine lamport --quota-backend-bytes 1G
 refuses "write 500M" serve --client-memory much
 refuses "less than 16M" serve --client-memory 1M
 

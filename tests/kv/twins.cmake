@@ -1,6 +1,15 @@
 kv_twin(compacts_too_much history
   "if (record->is_deletion()) drop_first(key);"
   "drop_first(key);")
+kv_twin(counts_deletions_as_live history
+  "  if (record->is_deletion())\n    superseded_"
+  "  if (false)\n    superseded_")
+kv_twin(sweeps_marks_that_are_watched history
+  "through < compacted_ ? compacted_ : compacted_ + 1"
+  "compacted_ + 1")
+kv_twin(forgets_that_a_mark_was_swept history
+  "compacted_ > 1 && log_begin() > Place{compacted_, 0} ? compacted_ + 1 : compacted_"
+  "compacted_")
 kv_twin(keeps_a_lost_digest history
   "digest_ -= record->digest;"
   "")
@@ -46,6 +55,18 @@ kv_twin(stuck_watchers_are_looked_at_with_every_put watches
 kv_twin(every_old_watcher_has_a_scan_of_its_own watches
   "watcher.next = std::max(watcher.next, cursor.at);\n      settle(watcher);"
   "watcher.next = std::max(watcher.next, cursor.at);\n      settle(watcher);\n      if (cursor.tree().root()) cursor.stop_at(cursor.tree().first()->next);")
+kv_twin(watchers_who_wait_for_room_need_nothing watches
+  "needed_so_far_ = std::min(needed_so_far_, at->second->next());"
+  "continue;")
+kv_twin(watchers_who_come_to_wait_need_nothing watches
+  "needed_so_far_ = std::min(needed_so_far_, watcher.next);"
+  "")
+kv_twin(watchers_who_came_later_are_forgotten watches
+  "stream.parties[watcher.party] = {};"
+  "stream.parties = {};")
+kv_twin(watchers_need_for_ever_what_they_needed watches
+  "needed_ = std::exchange(needed_so_far_, never);"
+  "needed_ = needed_so_far_;")
 kv_twin(limits_one_too_early read
   "result.more = found.size() > limit;"
   "result.more = found.size() >= limit;")
@@ -59,7 +80,7 @@ kv_twin(snapshots_forget_what_is_swept_meanwhile snapshot
   "!History::is_seen_by(reader_, record)"
   "record.dropped != 0")
 kv_twin(readings_lose_what_is_compacted_meanwhile history
-  "if (!readers_->holds.empty() && record->dropped >= *readers_->holds.begin()) return;"
+  "if (is_held(*record)) return;"
   "")
 kv_twin(readings_see_the_present reading
   "const bool is_now = then == revision_ && is_fresh();"

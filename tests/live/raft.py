@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,12 +23,12 @@ if "--kills" in WORDS:
 
 
 class Cluster(Group):
-    def __init__(self, size):
+    def __init__(self, size, *flags):
         super().__init__("raft", size)
         clients = ",".join(f"{i}={self.endpoint(i)}" for i in self.everyone)
         for i in self.everyone:
             self.own_flags[i] += ["--data", f"{self.folder}/data{i}", "--clients", clients, "--client-host", "store.example",
-                                  "--client-memory", "128M"]
+                                  "--client-memory", "128M", *flags]
 
     def __enter__(self):
         try:
@@ -63,6 +64,11 @@ class Cluster(Group):
                 if status and status.get("raft", {}).get("role") == "leader":
                     return i
         return None
+
+    def metric(self, i, name):
+        with urllib.request.urlopen(f"http://{self.endpoint(i)}/metrics", timeout=20) as page:
+            return next(int(line.split()[1]) for line in page.read().decode().splitlines()
+                        if line.startswith(f"conclave_{name} "))
 
     def digests(self):
         return {i: (self.status(i) or {}).get("raft", {}).get("digest") for i in self.everyone}
@@ -591,6 +597,179 @@ def slow_follower():
         return f"{most:.0f} MiB at most, for {len(value) * rounds * writers >> 20} MiB of values"
 
 
+def store_of(cluster, i):
+    """What fills the store of a member, by its own word."""
+    return (cluster.status(i) or {}).get("raft", {}).get("store")
+
+
+def overwrite(cluster, seconds, value, keys=8, writers=8, pause=0.0):
+    """So many clients replace values for some seconds. How many MiB were acknowledged; what was refused is raised."""
+    end, done, wrong = time.monotonic() + seconds, [0] * writers, []
+
+    def write(n):
+        turn = 0
+        while time.monotonic() < end and not wrong:
+            turn += 1
+            at = cluster.endpoint(n % cluster.size + 1)
+            try:
+                code, answer = post(at, "/v3/kv/put", {"key": encoded(f"k{turn % keys}"), "value": encoded(value)})
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.1)  # that member is down
+                continue
+            if code == 200:
+                done[n] += len(value)
+            elif code not in (503, 504):
+                wrong.append(answer)
+            time.sleep(pause)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, f"a put was refused: {wrong[0]}"
+    return sum(done) >> 20
+
+
+def history_ends():
+    """Values are replaced, several times what the quota is of, and nobody compacts: nothing is refused, the stores stay flat,
+    and an idle cluster frees what is left of it."""
+    with Cluster(3, "--quota-backend-bytes", "48M", "--auto-compaction-retention", "3s") as cluster:
+        wanted, written, most, resident_then = 200, 0, 0, 0
+        for _ in range(60):
+            written += overwrite(cluster, 1, "x" * 50_000)
+            stores = [store_of(cluster, i) for i in cluster.everyone]
+            most = max([most, *(one["live_bytes"] + one["history_bytes"] for one in stores)])
+            resident_now = max(resident(cluster.processes[i]) for i in cluster.everyone)
+            if written < wanted // 2:
+                resident_then = resident_now
+            if written > wanted:
+                break
+        assert written > wanted, f"only {written} MiB were written: this machine is too busy"
+        assert most < 50 << 20, f"a store had {most >> 20} MiB"
+        assert resident_now < resident_then + 40, f"{resident_then:.0f} MiB in memory, and then {resident_now:.0f}"
+        status = json.loads(cluster.ctl("endpoint", "status", "-w", "json"))
+        assert all(one["Status"]["dbSize"] < 50 << 20 for one in status), status
+        wait_until(lambda: all(store_of(cluster, i)["history_records"] == 0 for i in cluster.everyone), 30, "the end of history")
+        store = store_of(cluster, 1)
+        assert store["keys"] == 8 and store["live_bytes"] < 1 << 20 and store["retention"] == "3s", store
+        status = json.loads(cluster.ctl("endpoint", "status", "-w", "json"))
+        assert all(one["Status"]["dbSize"] == one["Status"]["dbSizeInUse"] for one in status), status
+        wait_until(lambda: len(set(cluster.digests().values())) == 1, 20, "equal stores")
+        before = cluster.status(1)["raft"]["committed"]
+        time.sleep(3)
+        assert cluster.status(1)["raft"]["committed"] == before, "an idle cluster writes"
+        table = subprocess.run([CONCLAVE, "status", "--endpoints", cluster.endpoint(1)], capture_output=True, text=True).stdout
+        assert "reaches back" in table and "3s, up to" in table, table
+        with urllib.request.urlopen(f"http://{cluster.endpoint(1)}/metrics") as answer:
+            metrics = answer.read().decode()
+        assert "\nconclave_history_records 0\n" in metrics and f"\nconclave_quota_bytes {48 << 20}\n" in metrics, metrics
+        return f"{written} MiB, stores of {most >> 20} MiB at most, {resident_now:.0f} MiB in memory"
+
+
+def no_space_ends():
+    """Keys fill the quota: puts are refused and deletes are not, and when there is room the cluster goes on by itself."""
+    with Cluster(3, "--quota-backend-bytes", "16M") as cluster:
+        at, value = cluster.endpoint(1), encoded("x" * 100_000)
+
+        def put(name):
+            return post(at, "/v3/kv/put", {"key": encoded(name), "value": value})
+        count = 0
+        while count < 1000 and put(f"k{count:04}")[0] == 200:
+            count += 1
+        assert 150 < count < 300, f"{count} keys of 100 KB"
+        assert "database space exceeded" in cluster.ctl("put", "more", "x", fine=False)
+        assert "NOSPACE" in cluster.ctl("alarm", "list")
+        lease = next(line for line in cluster.log(cluster.leader()).splitlines() if "event=no_space" in line)
+        assert lease
+        deletes = {"success": [{"request_delete_range": {"key": encoded("k0000")}}]}
+        assert post(at, "/v3/kv/txn", deletes)[0] == 200, "a transaction that only deletes"
+        time.sleep(2)
+        assert put("more")[0] != 200, "there is hardly more room than before"
+        cluster.ctl("del", "--prefix", "k")  # all at once: no later revision comes
+        wait_until(lambda: put("more")[0] == 200, 20, "room")
+        assert "NOSPACE" not in cluster.ctl("alarm", "list")
+        wait_until(lambda: store_of(cluster, 1)["live_bytes"] < 1 << 20, 20, "one key")
+        return f"{count} keys of 100 KB in 16 MiB, and room again"
+
+
+class SlowReader(threading.Thread):
+    """Watches over one connection to a member, takes little at a time, with pauses in which it falls behind, and goes on at
+    another member when its own is gone. What it was told, by revision."""
+
+    def __init__(self, cluster, first, pause):
+        super().__init__(daemon=True)
+        self.cluster, self.member, self.pause = cluster, first, pause
+        self.seen, self.wrong, self.stopped, self.lost = [], [], False, 0
+        self.start()
+
+    def lines(self):
+        with socket.socket() as door:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)  # before it connects, or it grows
+            door.settimeout(30)
+            door.connect((self.cluster.hosts[self.member], self.cluster.client_ports[self.member]))
+            body = json.dumps({"create_request": {"key": encoded("k"), "range_end": encoded("l"),
+                                                  "start_revision": self.seen[-1] + 1 if self.seen else 0}})
+            door.sendall(f"POST /v3/watch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            answer = http.client.HTTPResponse(door)
+            answer.begin()
+            while line := answer.readline():
+                yield json.loads(line)
+
+    def run(self):
+        taken = 0
+        while not self.stopped:
+            try:
+                for line in self.lines():
+                    told = line.get("result", {})
+                    if told.get("canceled") or "error" in line:
+                        if "compact_revision" in told:
+                            self.wrong.append(told)
+                            return
+                        break
+                    self.seen += [int(event["kv"]["mod_revision"]) for event in told.get("events", ())]
+                    taken += 1
+                    if taken % 20 == 0 and not self.stopped:
+                        time.sleep(self.pause)
+            except (OSError, http.client.HTTPException, ValueError):
+                pass
+            self.lost += 1
+            self.member = self.member % self.cluster.size + 1
+            time.sleep(0.1)
+
+
+def slow_reader():
+    """History of two seconds is kept, and who watches is behind by more most of the time: nobody who reads is overtaken, also
+    if the leader dies in between. Who reads nothing at all does not keep the quota from being met."""
+    with Cluster(3, "--quota-backend-bytes", "200M", "--auto-compaction-retention", "2s") as cluster:
+        readers = [SlowReader(cluster, i, pause) for i in cluster.everyone for pause in (0, 1.5)]
+        wait_until(lambda: sum(cluster.metric(i, "watchers") for i in cluster.everyone) == len(readers), 20, "the watchers")
+        compacted = []
+        for turn in range(6):
+            overwrite(cluster, 4, "x" * 20_000, writers=4, pause=0.05)
+            if turn == 3:
+                victim = cluster.leader()
+                cluster.kill(victim)
+                overwrite(cluster, 4, "x" * 20_000, writers=4, pause=0.05)
+                cluster.start(victim)
+                wait_until(lambda: cluster.up(victim), 30, "the victim's return")
+            compacted.append(store_of(cluster, cluster.leader())["compacted"])
+        needs = sum(cluster.metric(i, "watcher_needs_total") for i in cluster.everyone)
+        last = json.loads(cluster.ctl("get", "k0", "-w", "json"))["header"]["revision"]
+        for reader in readers:
+            reader.pause = 0
+        wait_until(lambda: all(reader.wrong or (reader.seen and reader.seen[-1] == last) for reader in readers), 60,
+                   f"everybody knowing revision {last}: {[reader.seen[-1:] for reader in readers]}")
+        for reader in readers:
+            reader.stopped = True
+            assert not reader.wrong, f"a reader was overtaken: {reader.wrong[0]}"
+            assert reader.seen == list(range(reader.seen[0], last + 1)), "a reader was told something twice, or not at all"
+        assert compacted[-1] > last // 4, f"compacted {compacted} of {last}"
+        assert needs > 0, "nobody was behind"
+        return f"{last} revisions, {compacted[-1]} compacted, {needs} times somebody said what is needed"
+
+
 def waiter_gone():
     """Who stops waiting leaves the line; who vanishes without a lease gives up what it held."""
     with Cluster(1) as cluster:
@@ -678,6 +857,9 @@ TESTS = {
     "failover": failover,
     "traced": traced,
     "slow follower": slow_follower,
+    "history ends": history_ends,
+    "no space ends": no_space_ends,
+    "slow reader": slow_reader,
     "waiter gone": waiter_gone,
 }
 
