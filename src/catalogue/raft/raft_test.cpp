@@ -60,5 +60,39 @@ TEST(RaftRow, ReadsArePromptWhoeverLeads) {
   EXPECT_GT(judged, 1000u);
 }
 
+struct News {
+  std::uint64_t judged = 0;
+  Ticks longest = {};
+};
+News news_of(const sim::Faults& faults) {
+  const Entry& entry = *find("raft");
+  News news;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    sim::Options options = {.nodes = 3, .faults = faults, .seed = seed, .fifo = true};
+    entry.usual(options);
+    const Setting setting = {.protocol = "raft",
+                             .members = entry.members(3),
+                             .parameters = {{"batch", "64"}, {"patience", "400"}, {"extras", "1"}},
+                             .seed = seed};
+    const auto monitor = entry.monitor(options, setting);
+    entry.simulate(options, setting, monitor.get());
+    const auto& seen = dynamic_cast<const StoreMonitor&>(*monitor).log().prompt_news();
+    EXPECT_TRUE(seen.verdict().holds) << "seed " << seed << ": " << seen.verdict().why;
+    news.judged += seen.judged();
+    news.longest = std::max(news.longest, seen.longest());
+  }
+  return news;
+}
+
+TEST(RaftRow, NewsTakesNoLongerThanAMessageWhileNothingFails) {
+  const News news = news_of({});
+  EXPECT_EQ(news.longest, Ticks{15});
+  EXPECT_GT(news.judged, 1000u);
+}
+
+TEST(RaftRow, NewsIsPromptAlsoAfterCrashesAndLosses) {
+  EXPECT_GT(news_of({.crash = true, .loss = 0.01}).judged, 200u);
+}
+
 }  // namespace
 }  // namespace conclave::catalogue
