@@ -213,13 +213,18 @@ double watched_puts(std::size_t watchers, const std::string& value) {
   Member member;
   member.fill(value);
   Watches watches(member.store);
-  for (std::size_t i = 0; i < watchers; ++i) watches.create({.key = key_of(scattered(i))});
+  for (std::size_t i = 0; i < watchers; ++i)
+    watches.create(1, static_cast<WatchName>(i), {.key = key_of(scattered(i))});
   std::size_t heard = 0;
+  const Watches::Hear hear = [&](const Delivery& delivery) {
+    heard += delivery.events.size();
+    return true;
+  };
   const double each = nanoseconds_each(key_count, [&] {
     for (std::size_t i = 0; i < key_count; ++i) {
       member.apply(entries[i]);
       watches.see(member.outcome);
-      while (!watches.ready().empty()) heard += watches.take(*watches.ready().begin()).events.size();
+      while (watches.tell_news(256, hear)) continue;
     }
   });
   if (heard != std::min(watchers, key_count)) std::abort();
