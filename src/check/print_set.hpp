@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "check/prefetch.hpp"
 #include "check/room.hpp"
+#include "core/prefetch.hpp"
 
 namespace conclave::check {
 

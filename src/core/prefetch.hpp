@@ -1,7 +1,7 @@
 // Asks for a line of memory that will be needed soon.
 #pragma once
 
-namespace conclave::check {
+namespace conclave {
 
 // g++ takes a function that does nothing but __builtin_prefetch for one without effects, and drops the calls.
 inline void prefetch(const void* address) {
@@ -12,4 +12,4 @@ inline void prefetch(const void* address) {
 #endif
 }
 
-}  // namespace conclave::check
+}  // namespace conclave
