@@ -170,7 +170,7 @@ BackupContents contents_of(const kv::Store& store) {
   const kv::Keys& keys = store.history().keys();
   for (kv::Key* key = keys.first(); key; key = kv::Keys::next(*key)) {
     contents.keys += key->exists();
-    contents.records += key->older.size() + 1 - key->dropped;
+    contents.records += key->versions() - key->dropped();
   }
   return contents;
 }

@@ -152,7 +152,7 @@ void Front::call_up(const std::vector<kv::Turn>& turns) {
     } else if (waiter->caller->over()) {
       leave(std::move(*waiter), true);
     } else {
-      served(*waiter, turn.place->create);
+      served(*waiter, turn.place->create());
     }
   }
 }
@@ -317,9 +317,9 @@ void Front::look_at_sessions(const kv::Outcome& outcome) {
   if (sessions_.empty()) return;
   for (const kv::LeaseId lease : outcome.ended) lose_session(lease);
   for (const kv::Event& event : outcome.events) {
-    if (!event.now->is_deletion() || !event.before || event.before->lease == 0) continue;
-    if (sessions_.contains(event.before->lease) && kv::line_of(event.before.key(), event.before->lease))
-      end_session(event.before->lease);
+    if (!event.now->is_deletion() || !event.before || event.before->lease() == 0) continue;
+    if (sessions_.contains(event.before->lease()) && kv::line_of(event.before.key(), event.before->lease()))
+      end_session(event.before->lease());
   }
 }
 

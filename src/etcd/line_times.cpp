@@ -5,7 +5,7 @@ namespace conclave::etcd {
 void LineTimes::see(const kv::Store& store, const kv::Outcome& outcome, Clock::time_point now) {
   for (const kv::Event& event : outcome.events) {
     const auto line_in = [](const kv::RecordRef& record) {
-      return record && !record->is_deletion() ? kv::line_of(record.key(), record->lease) : std::nullopt;
+      return record && !record->is_deletion() ? kv::line_of(record.key(), record->lease()) : std::nullopt;
     };
     const auto name = line_in(event.now);
     const auto before = line_in(event.before);
@@ -34,7 +34,7 @@ void LineTimes::restored(const kv::Store& store, Clock::time_point now) {
     places_.emplace(text, known.empty() ? Place{.came = now} : std::move(known.mapped()));
   }
   for (const kv::Key* key : store.places())
-    look_at_first(store, kv::line_of(key->text(), key->newest->lease).value(), now);
+    look_at_first(store, kv::line_of(key->text(), key->newest->lease()).value(), now);
 }
 
 void LineTimes::note_client(std::string_view key, const std::string& address) {

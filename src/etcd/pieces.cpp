@@ -60,11 +60,11 @@ template <class See>
 void for_each_field(const kv::RecordRef& record, bool keys_only, See see) {
   using Kv = mvccpb::KeyValue;
   see(Text{Kv::kKeyFieldNumber, "key", record.key()});
-  see(Number{Kv::kCreateRevisionFieldNumber, "create_revision", record->create});
+  see(Number{Kv::kCreateRevisionFieldNumber, "create_revision", record->create()});
   see(Number{Kv::kModRevisionFieldNumber, "mod_revision", record->mod});
-  see(Number{Kv::kVersionFieldNumber, "version", record->version});
+  see(Number{Kv::kVersionFieldNumber, "version", record->version()});
   see(Text{Kv::kValueFieldNumber, "value", keys_only ? std::string_view() : record->value()});
-  see(Number{Kv::kLeaseFieldNumber, "lease", record->lease});
+  see(Number{Kv::kLeaseFieldNumber, "lease", record->lease()});
 }
 
 template <class To>

@@ -96,7 +96,7 @@ conclavepb::StatusResponse Front::status() const {
 void Front::add_lines(conclavepb::StatusResponse& response) const {
   std::map<std::string_view, std::vector<const kv::Key*>> lines;  // each by creation
   for (const kv::Key* place : machine_.store().places())
-    lines[kv::line_of(place->text(), place->newest->lease).value()].push_back(place);
+    lines[kv::line_of(place->text(), place->newest->lease()).value()].push_back(place);
   std::vector<const decltype(lines)::value_type*> told_first;
   for (const auto& line : lines) told_first.push_back(&line);
   std::ranges::stable_sort(told_first, std::greater(), [](const auto* line) { return line->second.size(); });
@@ -110,7 +110,7 @@ void Front::add_lines(conclavepb::StatusResponse& response) const {
     // Locks have no values; who stands for election with none looks like the holder of a lock.
     told.set_kind(value.empty() ? conclavepb::Name::LOCK : conclavepb::Name::ELECTION);
     told.set_phase("holding");
-    told.set_fence(static_cast<std::uint64_t>(places.front()->newest->create));
+    told.set_fence(static_cast<std::uint64_t>(places.front()->newest->create()));
     tell_place(*told.mutable_holder(), *places.front());
     if (!value.empty()) {
       told.mutable_leader()->set_key(std::string(places.front()->text()));
@@ -139,7 +139,7 @@ void Front::tell_store(conclavepb::Store& told) const {
 
 void Front::tell_place(conclavepb::Client& told, const kv::Key& place) const {
   told.set_key(std::string(place.text()));
-  told.set_lease(place.newest->lease);
+  told.set_lease(place.newest->lease());
   const LineTimes::Place* const seen = line_times_.find(place.text());
   if (!seen) return;
   told.set_address(seen->client);

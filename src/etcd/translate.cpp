@@ -140,10 +140,10 @@ mvccpb::KeyValue message_of(const kv::RecordRef& record) {
   told.set_key(std::string(record.key()));
   told.set_mod_revision(record->mod);
   if (record->is_deletion()) return told;
-  told.set_create_revision(record->create);
-  told.set_version(record->version);
+  told.set_create_revision(record->create());
+  told.set_version(record->version());
   told.set_value(std::string(record->value()));
-  told.set_lease(record->lease);
+  told.set_lease(record->lease());
   return told;
 }
 

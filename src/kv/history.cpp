@@ -7,30 +7,23 @@
 namespace conclave::kv {
 namespace {
 
-std::uint64_t bytes_of(const Record& record) { return sizeof(Record) + record.key->size + record.size; }
+std::uint64_t bytes_of(const Record& record) { return record_bytes + record.key->size + record.size; }
 
 // Which of the key's versions it is.
 std::size_t position(const Key& key, const Record& record) {
   if (key.newest == &record) return key.older.size();
-  const auto first = key.older.begin() + key.gone;
-  const auto found = std::lower_bound(first, key.older.end(), record.mod,
+  const auto found = std::lower_bound(key.older.begin(), key.older.end(), record.mod,
                                       [](const Record* other, Revision mod) { return other->mod < mod; });
-  return static_cast<std::size_t>(found - key.older.begin());
+  return key.older.gone() + static_cast<std::size_t>(found - key.older.begin());
 }
 
 RecordRef existing(Record* record) { return RecordRef(record && !record->is_deletion() ? record : nullptr); }
 
 }  // namespace
 
-Record& History::append(Key& key, std::string_view value, const Record& fields) {
-  Record* record = new_record(key, value);
-  record->create = fields.create;
-  record->mod = fields.mod;
-  record->version = fields.version;
-  record->lease = fields.lease;
-  record->sub = fields.sub;
-  record->digest = record->digest_of_contents();
-  digest_ += record->digest;
+Record& History::append(Key& key, const Change& change, std::string_view value) {
+  Record* record = new_record(key, change, value);
+  digest_ += record->digest();
   bytes_ += bytes_of(*record);
   ++records_;
   const Record* before = key.exists() ? key.newest : nullptr;
@@ -41,10 +34,10 @@ Record& History::append(Key& key, std::string_view value, const Record& fields) 
     superseded_ += bytes_of(*record) + sizeof(Key);
   else
     live_bytes_ += bytes_of(*record);
-  if (key.newest) key.older.push_back(key.newest);
+  if (key.newest) key.older.push_back(key.newest, key.newest->dropped != 0);
   key.newest = record;
   if (!before && !record->is_deletion()) keys_.note_birth(key);
-  if (before && record->is_deletion()) keys_.note_death(key, before->create);
+  if (before && record->is_deletion()) keys_.note_death(key, before->create());
   return *record;
 }
 
@@ -52,13 +45,13 @@ void History::put(std::string_view text, std::string_view value, LeaseId lease, 
   Key& key = keys_.find_or_add(text);
   const Revision mod = revision_ + 1;
   Record* before = key.exists() ? key.newest : nullptr;
-  Record fields = {};
-  fields.create = before ? before->create : mod;
-  fields.mod = mod;
-  fields.version = before ? before->version + 1 : 1;
-  fields.lease = lease;
-  fields.sub = sub_++;
-  Record& record = append(key, value, fields);
+  Record& record = append(key,
+                          {.create = before ? before->create() : mod,
+                           .mod = mod,
+                           .version = before ? before->version() + 1 : 1,
+                           .lease = lease,
+                           .sub = sub_++},
+                          value);
   log_.push_back(&record);
   events.push_back({RecordRef(&record), RecordRef(before)});
 }
@@ -66,10 +59,7 @@ void History::put(std::string_view text, std::string_view value, LeaseId lease, 
 void History::remove(Key& key, std::vector<Event>& events) {
   ensure(key.exists(), "only what exists is deleted");
   Record* before = key.newest;
-  Record fields = {};
-  fields.mod = revision_ + 1;
-  fields.sub = sub_++;
-  Record& record = append(key, {}, fields);
+  Record& record = append(key, {.mod = revision_ + 1, .sub = sub_++}, {});
   log_.push_back(&record);
   events.push_back({RecordRef(&record), RecordRef(before)});
 }
@@ -89,11 +79,10 @@ void History::skip_to(Revision revision) {
 Record* History::at(const Key& key, Revision revision) {
   Record* found = key.newest;
   if (found && found->mod > revision) {
-    const auto first = key.older.begin() + key.gone;
     const auto after =
-        std::upper_bound(first, key.older.end(), revision,
+        std::upper_bound(key.older.begin(), key.older.end(), revision,
                          [](Revision bound, const Record* other) { return bound < other->mod; });
-    found = after == first ? nullptr : *(after - 1);
+    found = after == key.older.begin() ? nullptr : *(after - 1);
   }
   return found && !found->is_deletion() ? found : nullptr;
 }
@@ -113,7 +102,7 @@ void History::sweep(std::size_t records, Revision through) {
     log_.pop_front();
     Key& key = *record->key;
     // Whoever reads at the mark or later sees this record, or a later one, and none before.
-    while (key.version(key.dropped) != record) drop_first(key);
+    while (key.version(key.dropped()) != record) drop_first(key);
     if (record->is_deletion()) drop_first(key);
   }
   tidy(2 * records);
@@ -130,11 +119,12 @@ bool History::is_held(const Record& record) const {
 }
 
 void History::drop_first(Key& key) {
-  Record* record = key.version(key.dropped++);
+  Record* record = key.version(key.dropped());
   ensure(record->dropped == 0, "a record is dropped once");
+  if (record != key.newest) key.older.drop_first();
   record->dropped = readers_->generation;
   readers_->has_dropped = true;
-  digest_ -= record->digest;
+  digest_ -= record->digest();
   bytes_ -= bytes_of(*record);
   --records_;
   dropped_.push_back(record);
@@ -146,15 +136,12 @@ void History::free_dropped(std::size_t records) {
     if (is_held(*record)) return;
     dropped_.pop_front();
     Key& key = *record->key;
-    ensure(key.version(key.gone) == record, "a key's records go in their order");
+    ensure(key.version(key.older.gone()) == record, "a key's records go in their order");
     if (key.newest == record) {
       key.newest = nullptr;
-      key.older.clear();
       keys_.remove(key);
-    } else if (++key.gone * 2 > key.older.size()) {
-      key.older.erase(key.older.begin(), key.older.begin() + key.gone);
-      key.dropped -= std::exchange(key.gone, 0);
-      if (key.older.empty()) key.older.shrink_to_fit();
+    } else {
+      key.older.forget_first();
     }
     give_up(record);
   }
@@ -178,7 +165,7 @@ Revision History::changes(Revision from, std::size_t budget,
     if (seen >= budget && record->mod != (*(at - 1))->mod) return record->mod;
     const Key& key = *record->key;
     const std::size_t i = position(key, *record);
-    see({RecordRef(record), i > key.dropped ? existing(key.version(i - 1)) : RecordRef()});
+    see({RecordRef(record), i > key.dropped() ? existing(key.version(i - 1)) : RecordRef()});
   }
   return std::max(from, revision_ + 1);
 }
@@ -186,11 +173,11 @@ Revision History::changes(Revision from, std::size_t budget,
 Digest History::digest_at(Revision revision) const {
   Digest sum = 0;
   for (Key* key = keys_.first(); key; key = Keys::next(*key)) {
-    for (std::size_t i = key->dropped; i <= key->older.size(); ++i) {
+    for (std::size_t i = key->dropped(); i < key->versions(); ++i) {
       const Record& record = *key->version(i);
       if (record.mod > revision) break;
-      const bool is_last_below = i == key->older.size() || key->version(i + 1)->mod > compacted_;
-      if (record.mod > compacted_ || (is_last_below && !record.is_deletion())) sum += record.digest;
+      const bool is_last_below = i + 1 == key->versions() || key->version(i + 1)->mod > compacted_;
+      if (record.mod > compacted_ || (is_last_below && !record.is_deletion())) sum += record.digest();
     }
   }
   return sum;
@@ -207,23 +194,44 @@ void History::end_reading() {
   is_read_ = false;
 }
 
-Record& History::restore(std::string_view text, const Record& fields, std::string_view value) {
-  return append(keys_.find_or_add(text), value, fields);
-}
-
-bool History::finish_restoring(Revision revision, Revision compacted, Place begin) {
+void History::begin_restoring(Revision revision, Revision compacted, Place log_begin) {
   revision_ = revision;
   compacted_ = compacted;
-  for (Key* key = keys_.first(); key; key = Keys::next(*key)) {
-    for (std::size_t i = 0; i <= key->older.size(); ++i)
-      if (Record* record = key->version(i); place_of(*record) >= begin) log_.push_back(record);
+  restored_from_ = log_begin;
+}
+
+Record& History::restore(Key& key, const Change& change, std::string_view value) {
+  Record& record = append(key, change, value);
+  if (place_of(record) >= restored_from_) log_.push_back(&record);
+  return record;
+}
+
+// From its beginning on the log has every change: each revision has some, numbered one after the other. So
+// the numbers say where in the log each of them stands, and if no two stand at one place, none is missing.
+bool History::finish_restoring() {
+  const Place begin = restored_from_;
+  const std::deque<Record*> all = std::exchange(log_, {});  // by key
+  if (begin.revision > revision_) return begin == log_begin();
+  if (begin.revision < 2) return false;
+  const auto revisions = static_cast<std::uint64_t>(revision_ - begin.revision) + 1;
+  if (revisions > all.size()) return false;
+  std::vector<std::size_t> ends(revisions + 1);  // of the revision before each
+  const auto nth = [&](const Record* record) {
+    return static_cast<std::size_t>(record->mod - begin.revision);
+  };
+  for (const Record* record : all) ++ends[nth(record) + 1];
+  for (std::size_t i = 1; i <= revisions; ++i) ends[i] += ends[i - 1];
+  log_.resize(all.size());
+  for (Record* record : all) {
+    const std::size_t revision = nth(record);
+    const std::uint32_t first = revision == 0 ? begin.sub : 0;
+    if (record->sub < first) return false;
+    const std::size_t place = ends[revision] + record->sub - first;
+    if (place >= ends[revision + 1] || log_[place]) return false;
+    log_[place] = record;
   }
-  const auto in_order = [](const Record* a, const Record* b) { return place_of(*a) < place_of(*b); };
-  std::sort(log_.begin(), log_.end(), in_order);
-  const auto twins = std::adjacent_find(log_.begin(), log_.end(), [](const Record* a, const Record* b) {
-    return place_of(*a) == place_of(*b);
-  });
-  return twins == log_.end() && log_begin() == begin;
+  // With more changes than revisions, one of these may still have none.
+  return std::ranges::adjacent_find(ends) == ends.end();
 }
 
 }  // namespace conclave::kv

@@ -114,13 +114,16 @@ class History {
     return record.dropped == 0 || record.dropped >= reader;
   }
 
-  // From a snapshot: records by ascending key and revision, then what the rest is.
-  Record& restore(std::string_view key, const Record& fields, std::string_view value);
-  // False if the records contradict each other.
-  bool finish_restoring(Revision revision, Revision compacted, Place log_begin);
+  // From a snapshot, into a history that is empty: what is known of all records, then keys in ascending
+  // order, each with its records in theirs.
+  void begin_restoring(Revision revision, Revision compacted, Place log_begin);
+  Key& restore_key(std::string_view key) { return keys_.add_last(key); }
+  Record& restore(Key& key, const Change& change, std::string_view value);
+  // False if records contradict each other, or some are missing.
+  bool finish_restoring();
 
  private:
-  Record& append(Key& key, std::string_view value, const Record& fields);
+  Record& append(Key& key, const Change& change, std::string_view value);
   void drop_first(Key& key);
   void free_dropped(std::size_t records);
   bool is_held(const Record& record) const;  // after it was dropped: by a reader
@@ -130,7 +133,8 @@ class History {
   std::deque<Record*> dropped_;  // still there, for readers, or because nobody has come around to it
   Revision revision_ = 1;
   Revision compacted_ = 0;
-  std::uint32_t sub_ = 0;  // of the next change
+  std::uint32_t sub_ = 0;     // of the next change
+  Place restored_from_ = {};  // while the history is read from a snapshot
   Digest digest_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t records_ = 0;

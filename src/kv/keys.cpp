@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "core/ensure.hpp"
+#include "core/prefetch.hpp"
 
 namespace conclave::kv {
 namespace {
-
-constexpr std::size_t first_buckets = 64;
-constexpr std::size_t moved_at_once = 4;
 
 // Splits a range into single keys and whole subtrees, as many of each as the tree is high.
 template <class Single, class Subtree>
@@ -29,7 +27,7 @@ Key* created_at(Key& top, Revision create) {
     ensure(at->oldest == create, "a subtree knows its oldest key");
     if (at->links.left && at->links.left->oldest == create) {
       at = at->links.left;
-    } else if (at->exists() && at->newest->create == create) {
+    } else if (at->exists() && at->newest->create() == create) {
       return at;
     } else {
       at = at->links.right;
@@ -39,49 +37,53 @@ Key* created_at(Key& top, Revision create) {
 
 }  // namespace
 
-Keys::Keys(std::uint64_t seed) : seed_(seed), buckets_(first_buckets) {}
+Keys::Keys(std::uint64_t seed) : seed_(seed) { pages_.push_back(std::make_unique<Key*[]>(page_buckets)); }
 
 Keys::~Keys() {
-  for (const std::vector<Key*>* table : {&buckets_, &greater_}) {
-    for (Key* key : *table) {
-      while (key) {
-        Key* next = key->next_in_bucket;
-        for (std::size_t i = key->gone; i < key->older.size(); ++i) give_up(key->older[i]);
-        if (key->newest) give_up(key->newest);
-        forget_key(key);
-        key = next;
-      }
+  for (std::size_t i = 0; i < buckets_; ++i) {
+    for (Key* key = bucket(i); key;) {
+      Key* const next = key->next_in_bucket;
+      for (Record* record : key->older) give_up(record);
+      if (key->newest) give_up(key->newest);
+      forget_key(key);
+      key = next;
     }
   }
 }
 
-Key** Keys::bucket(std::uint64_t hash) {
-  const std::size_t in_small = hash & (buckets_.size() - 1);
-  if (in_small >= moved_) return &buckets_[in_small];
-  return &greater_[hash & (greater_.size() - 1)];
-}
-
 Key* Keys::find(std::string_view text) const {
-  const std::uint64_t hash = digest(text, seed_);
-  for (Key* key = *bucket(hash); key; key = key->next_in_bucket)
+  const std::uint32_t hash = hash_of(text);
+  for (Key* key = bucket(bucket_of(hash)); key; key = key->next_in_bucket)
     if (key->hash == hash && key->text() == text) return key;
   return nullptr;
 }
 
 Key& Keys::find_or_add(std::string_view text) {
-  if (Key* known = find(text)) return *known;
-  grow_a_little();
-  Key* key = new_key(text, digest(text, seed_));
-  Key** place = bucket(key->hash);
-  key->next_in_bucket = *place;
-  *place = key;
-  tree_.insert(*key, [text](const Key& other) { return text < other.text(); });
+  const std::uint32_t hash = hash_of(text);
+  for (Key* key = bucket(bucket_of(hash)); key; key = key->next_in_bucket)
+    if (key->hash == hash && key->text() == text) return *key;
+  return add(text, hash, [text](const Key& other) { return text < other.text(); });
+}
+
+Key& Keys::add_last(std::string_view text) {
+  return add(text, hash_of(text), [](const Key&) { return false; });
+}
+
+template <class Precedes>
+Key& Keys::add(std::string_view text, std::uint32_t hash, Precedes precedes) {
+  if (size_ >= buckets_) add_bucket();
+  Key*& place = bucket(bucket_of(hash));
+  prefetch(&place);
+  Key* const key = new_key(text, hash);
+  tree_.insert(*key, precedes);
+  key->next_in_bucket = place;
+  place = key;
   ++size_;
   return *key;
 }
 
 void Keys::remove(Key& key) {
-  Key** place = bucket(key.hash);
+  Key** place = &bucket(bucket_of(key.hash));
   while (*place != &key) place = &(*place)->next_in_bucket;
   *place = key.next_in_bucket;
   tree_.erase(key);
@@ -89,9 +91,36 @@ void Keys::remove(Key& key) {
   forget_key(&key);
 }
 
+// Keys lie anywhere in memory, but it is known whose turn it is in a moment.
+void Keys::fetch_ahead(std::size_t i) const {
+  constexpr std::size_t soon = 4;
+  if (i + 2 * soon >= level_) return;
+  if (const Key* const key = bucket(i + 2 * soon)) prefetch(&key->next_in_bucket);
+  if (const Key* const key = bucket(i + soon); key && key->next_in_bucket)
+    prefetch(&key->next_in_bucket->next_in_bucket);
+}
+
+void Keys::add_bucket() {
+  if (buckets_ % page_buckets == 0) pages_.push_back(std::make_unique<Key*[]>(page_buckets));
+  Key*& added = bucket(buckets_);
+  fetch_ahead(buckets_ - level_);
+  Key** place = &bucket(buckets_ - level_);
+  ++buckets_;
+  while (Key* const key = *place) {
+    if ((key->hash & level_) == 0) {
+      place = &key->next_in_bucket;
+    } else {
+      *place = key->next_in_bucket;
+      key->next_in_bucket = added;
+      added = key;
+    }
+  }
+  if (buckets_ == 2 * level_) level_ = buckets_;
+}
+
 // These go up to the root, and look aside only where they must: most of what they do is waiting for memory.
 void Keys::note_birth(Key& key) {
-  const Revision create = key.newest->create;
+  const Revision create = key.newest->create();
   for (Key* at = &key; at; at = at->links.parent) {
     ++at->alive;
     at->oldest = std::min(at->oldest, create);
@@ -106,27 +135,6 @@ void Keys::note_death(Key& key, Revision create) {
       --at->alive;
     }
   }
-}
-
-void Keys::grow_a_little() {
-  if (greater_.empty()) {
-    if (size_ < buckets_.size()) return;
-    greater_.resize(buckets_.size() * 2);
-  }
-  for (std::size_t left = moved_at_once; left > 0 && moved_ < buckets_.size(); --left) {
-    Key* key = std::exchange(buckets_[moved_++], nullptr);
-    while (key) {
-      Key* next = key->next_in_bucket;
-      Key*& place = greater_[key->hash & (greater_.size() - 1)];
-      key->next_in_bucket = place;
-      place = key;
-      key = next;
-    }
-  }
-  if (moved_ < buckets_.size()) return;
-  buckets_ = std::move(greater_);
-  greater_.clear();
-  moved_ = 0;
 }
 
 std::uint64_t Keys::count(const KeyRange& range) const {
@@ -153,8 +161,8 @@ Key* Keys::oldest(const KeyRange& range) const {
   cover(
       tree_.root(), range, true, !range.is_open(),
       [&](Key& key) {
-        if (key.newest->create >= least) return;
-        least = key.newest->create;
+        if (key.newest->create() >= least) return;
+        least = key.newest->create();
         found = &key;
         whole_subtree = false;
       },

@@ -4,6 +4,7 @@
 // and finding who stands first in a line take the height of the tree, however many keys there are.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,8 @@ class Keys {
 
   Key* find(std::string_view text) const;
   Key& find_or_add(std::string_view text);
+  // A key that comes after all others: nobody looks whether it does.
+  Key& add_last(std::string_view text);
   void remove(Key& key);
   // After its newest record made a key exist, or no longer exist, that had been created then.
   void note_birth(Key& key);
@@ -77,18 +80,29 @@ class Keys {
     return late || visit_below(at->links.right, range, only_existing, visitor);
   }
 
-  Key** bucket(std::uint64_t hash);
-  Key* const* bucket(std::uint64_t hash) const { return const_cast<Keys*>(this)->bucket(hash); }
-  void grow_a_little();
+  std::uint32_t hash_of(std::string_view text) const {
+    return static_cast<std::uint32_t>(digest(text, seed_));
+  }
+  std::size_t bucket_of(std::uint32_t hash) const {
+    const std::size_t i = hash & (2 * level_ - 1);
+    return i < buckets_ ? i : i - level_;
+  }
+  Key*& bucket(std::size_t i) const { return pages_[i / page_buckets][i % page_buckets]; }
+  template <class Precedes>
+  Key& add(std::string_view text, std::uint32_t hash, Precedes precedes);
+  void add_bucket();
+  void fetch_ahead(std::size_t i) const;
+
+  static constexpr std::size_t page_buckets = 4096;
 
   std::uint64_t seed_;
   std::size_t size_ = 0;
   Tree<Key> tree_;
-  // Powers of two. While the table grows, the buckets below `moved_` have gone to the greater one, so that no
-  // single insert pays for all.
-  std::vector<Key*> buckets_;
-  std::vector<Key*> greater_;
-  std::size_t moved_ = 0;
+  // The table grows by a bucket with each key, which takes over its part of an earlier one (linear hashing):
+  // no single insert pays for all, and there are never many more buckets than keys.
+  std::vector<std::unique_ptr<Key*[]>> pages_;
+  std::size_t buckets_ = 1;
+  std::size_t level_ = 1;  // the greatest power of two that is no more than that
 };
 
 }  // namespace conclave::kv

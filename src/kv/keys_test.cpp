@@ -17,7 +17,7 @@ int examine(const Key* at, const Key* parent) {
   const int left = examine(at->links.left, at);
   const int right = examine(at->links.right, at);
   EXPECT_LE(std::abs(left - right), 1);
-  EXPECT_EQ(at->links.height, 1 + std::max(left, right));
+  EXPECT_EQ(at->height, 1 + std::max(left, right));
   Key copy = {};
   copy.links = at->links;
   copy.newest = at->newest;
@@ -36,14 +36,13 @@ const Key* top_of(const Keys& keys) {
 void take_record(Keys& keys, Key& key) {
   Record* before = std::exchange(key.newest, nullptr);
   if (!before) return;
-  if (!before->is_deletion()) keys.note_death(key, before->create);
+  if (!before->is_deletion()) keys.note_death(key, before->create());
   give_up(before);
 }
 
 void give_record(Keys& keys, Key& key, Revision create) {
   take_record(keys, key);
-  key.newest = new_record(key, {});
-  key.newest->create = create;
+  key.newest = new_record(key, {.create = create, .mod = 2000}, {});
   if (create != 0) keys.note_birth(key);
 }
 
@@ -98,6 +97,21 @@ TEST(Keys, AreFoundWhileTheTableGrows) {
   }
   for (int i = 0; i < 10000; ++i) ASSERT_NE(keys.find("k" + std::to_string(i)), nullptr);
   EXPECT_EQ(keys.find("k10000"), nullptr);
+}
+
+TEST(Keys, ThatComeInOrderMakeTheSameTree) {
+  Keys keys(5);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 3000; ++i) texts.push_back("k" + std::to_string(10'000 + i));
+  for (const std::string& text : texts) {
+    give_record(keys, keys.add_last(text), 1 + static_cast<Revision>(text.size() * 7 % 11));
+    if (keys.size() % 200 == 0) examine(top_of(keys), nullptr);
+  }
+  examine(top_of(keys), nullptr);
+  auto next = texts.begin();
+  for (Key* key = keys.first(); key; key = Keys::next(*key)) EXPECT_EQ(key->text(), *next++);
+  for (const std::string& text : texts) ASSERT_NE(keys.find(text), nullptr);
+  EXPECT_EQ(keys.count({texts.front(), texts.back()}), texts.size() - 1);
 }
 
 TEST(KeyRange, MeansWhatEtcdMeans) {

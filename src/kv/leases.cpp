@@ -81,7 +81,10 @@ void Leases::attach(LeaseId id, Key& key) {
   if (id == 0) return;
   const auto found = leases_.find(id);
   ensure(found != leases_.end(), "a key goes with a lease that exists");
-  if (found->second.keys.insert(&key).second) ++attached_;
+  auto& keys = found->second.keys;
+  const std::size_t before = keys.size();
+  keys.insert(keys.end(), &key);  // those of a snapshot come in their order
+  attached_ += keys.size() - before;
 }
 
 void Leases::detach(LeaseId id, Key& key) {

@@ -20,7 +20,7 @@ struct Hall : testing::Test {
     std::string out;
     for (const Turn& turn : std::exchange(turns, {})) {
       out += (out.empty() ? "" : ", ") + std::to_string(turn.waiter);
-      out += turn.place ? "@" + std::to_string(turn.place->create) : " lost";
+      out += turn.place ? "@" + std::to_string(turn.place->create()) : " lost";
     }
     return out;
   }
@@ -145,8 +145,8 @@ TEST_F(Hall, AThousandWaitersAreServedInTurn) {
   for (LeaseId id = 1000; id >= 1; --id) lock("l", id);
   Revision fence = 0;
   while (const RecordRef holder = replica.store.oldest({"l/", "l0"})) {
-    EXPECT_GT(holder->create, fence);
-    fence = holder->create;
+    EXPECT_GT(holder->create(), fence);
+    fence = holder->create();
     unlock(holder.key());
   }
   EXPECT_EQ(lines.size(), 0u);

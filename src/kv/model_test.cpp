@@ -1041,12 +1041,12 @@ RC_GTEST_PROP(Locks, HaveOneHolderAndServeInTurnWithGrowingFences, ()) {
       const std::string first = name + "/";
       const std::string end = name + "0";
       const auto line = replica.store.range({.key = first, .range_end = end});
-      for (const RecordRef& other : line->kvs) RC_ASSERT(other->create >= turn.place->create);
+      for (const RecordRef& other : line->kvs) RC_ASSERT(other->create() >= turn.place->create());
       // Several may ask for one place, and hold it together.
-      if (holder[name] != key + "@" + std::to_string(turn.place->create))
-        RC_ASSERT(turn.place->create > last_fence[name]);
-      holder[name] = key + "@" + std::to_string(turn.place->create);
-      last_fence[name] = turn.place->create;
+      if (holder[name] != key + "@" + std::to_string(turn.place->create()))
+        RC_ASSERT(turn.place->create() > last_fence[name]);
+      holder[name] = key + "@" + std::to_string(turn.place->create());
+      last_fence[name] = turn.place->create();
     }
   };
   const auto apply = [&](const Command& command) {

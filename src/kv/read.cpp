@@ -10,9 +10,10 @@ using namespace rules;
 
 namespace {
 
-// Around each record in an answer: its numbers, and what says where what begins. In memory it is not less.
+// Around each record in an answer: its numbers, and what says where what begins. In memory it counts as no
+// less.
 constexpr std::uint64_t around_record = 64;
-static_assert(sizeof(Record) >= around_record);
+static_assert(record_bytes >= around_record);
 
 std::uint64_t bytes_told(const Record& record, bool keys_only) {
   return around_record + record.key->size + (keys_only ? 0 : record.size);

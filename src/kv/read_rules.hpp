@@ -13,7 +13,7 @@ inline bool passes(const Range& request, const Record& record) {
     return (least == 0 || value >= least) && (most == 0 || value <= most);
   };
   return within(record.mod, request.min_mod_revision, request.max_mod_revision) &&
-         within(record.create, request.min_create_revision, request.max_create_revision);
+         within(record.create(), request.min_create_revision, request.max_create_revision);
 }
 
 inline bool filters(const Range& request) {
@@ -34,8 +34,8 @@ inline bool asks_for_the_oldest(const Range& request) {
 inline bool comes_first(SortTarget target, const Record& a, const Record& b) {
   switch (target) {
     case SortTarget::key: return a.key->text() < b.key->text();
-    case SortTarget::version: return a.version < b.version;
-    case SortTarget::create: return a.create < b.create;
+    case SortTarget::version: return a.version() < b.version();
+    case SortTarget::create: return a.create() < b.create();
     case SortTarget::mod: return a.mod < b.mod;
     case SortTarget::value: return a.value() < b.value();
   }
@@ -45,10 +45,10 @@ inline bool comes_first(SortTarget target, const Record& a, const Record& b) {
 inline std::int64_t number_of(CompareTarget target, const Record* record) {
   if (!record) return 0;
   switch (target) {
-    case CompareTarget::version: return record->version;
-    case CompareTarget::create: return record->create;
+    case CompareTarget::version: return record->version();
+    case CompareTarget::create: return record->create();
     case CompareTarget::mod: return record->mod;
-    case CompareTarget::lease: return record->lease;
+    case CompareTarget::lease: return record->lease();
     case CompareTarget::value: break;
   }
   return 0;

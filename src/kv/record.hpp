@@ -7,9 +7,9 @@
 #include <limits>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "kv/digest.hpp"
+#include "kv/older_versions.hpp"
 #include "kv/tree.hpp"
 
 namespace conclave::kv {
@@ -21,47 +21,81 @@ inline constexpr Revision never = std::numeric_limits<Revision>::max();
 
 struct Key;
 
+// What a change says besides its key and its value.
+struct Change {
+  Revision create = 0;  // 0: the key was deleted
+  Revision mod = 0;
+  std::int64_t version = 0;  // counts the changes since `create`, from 1
+  LeaseId lease = 0;         // 0: none
+  std::uint32_t sub = 0;     // its place among the changes of its revision
+};
+
+// There are very many of them: what most records need not say stands behind the object only where it must,
+// and the value behind that.
 struct Record {
   Key* key;
-  Revision create;  // 0: this record says that the key was deleted
   Revision mod;
-  std::int64_t version;  // counts the changes since `create`, from 1
-  LeaseId lease;         // 0: none
-  Digest digest;
-  std::uint32_t sub;  // its place among the changes of its revision
-  std::uint32_t size;
+  std::uint32_t sub;
   std::uint32_t references = 0;
   std::uint32_t dropped = 0;  // which generation of readers may still need it; 0: it is part of the state
+  std::uint32_t size : 24 = 0;
+  bool deletes : 1 = false;
+  bool has_past : 1 = false;  // it did not make the key, so it says who did, and which version it is
+  bool has_lease : 1 = false;
+  bool has_digest : 1 = false;  // it is long, and working its digest out again would take its time
 
-  bool is_deletion() const { return create == 0; }
-  std::string_view value() const { return {reinterpret_cast<const char*>(this + 1), size}; }
+  bool is_deletion() const { return deletes; }
+  Revision create() const { return has_past ? numbers()[0] : deletes ? 0 : mod; }
+  std::int64_t version() const { return has_past ? numbers()[1] : deletes ? 0 : 1; }
+  LeaseId lease() const { return has_lease ? numbers()[has_past ? 2 : 0] : 0; }
+  std::string_view value() const {
+    return {reinterpret_cast<const char*>(numbers() + count_of_numbers()), size};
+  }
+  Digest digest() const {
+    return has_digest ? static_cast<Digest>(numbers()[count_of_numbers() - 1]) : digest_of_contents();
+  }
+  // The same, as memory has it now.
   Digest digest_of_contents() const;
+
+ private:
+  friend Record* new_record(Key& key, const Change& change, std::string_view value);
+  std::size_t count_of_numbers() const {
+    return (has_past ? 2u : 0u) + (has_lease ? 1u : 0u) + (has_digest ? 1u : 0u);
+  }
+  std::size_t bytes() const { return sizeof(Record) + count_of_numbers() * sizeof(std::int64_t) + size; }
+  const std::int64_t* numbers() const { return reinterpret_cast<const std::int64_t*>(this + 1); }
 };
+
+// What a record counts as besides its key and its value: itself, and its places in the lists of its key and
+// of all changes. A round number, because it decides what is refused, and must be the same everywhere.
+inline constexpr std::uint64_t record_bytes = 64;
 
 struct Key {
   TreeLinks<Key> links = {};
+  Revision oldest = never;       // the least create revision of the keys from here down
+  std::uint32_t alive = 0;       // how many keys from here down exist now
+  std::uint32_t references = 0;  // by records, and by the table
+  // What a search by name looks at, beside the name itself.
   Key* next_in_bucket = nullptr;
-  std::uint64_t hash = 0;  // of the table
-  Digest digest = 0;
-  Revision oldest = never;  // the least create revision of the keys from here down
-  std::uint32_t alive = 0;  // how many keys from here down exist now
-  std::uint32_t size = 0;
-  std::uint32_t references = 0;
-  std::uint32_t gone = 0;     // of `older`, from the front: no longer there
-  std::uint32_t dropped = 0;  // of all versions, from the front: no longer part of the state
   Record* newest = nullptr;
-  std::vector<Record*> older = {};  // ascending
+  OlderVersions older = {};
+  std::uint32_t hash = 0;  // of the table
+  std::uint32_t size : 24 = 0;
+  std::uint8_t height = 1;  // in the tree
 
   std::string_view text() const { return {reinterpret_cast<const char*>(this + 1), size}; }
   bool exists() const { return newest && !newest->is_deletion(); }
   Record* version(std::size_t i) const { return i < older.size() ? older[i] : newest; }
+  std::size_t versions() const { return older.size() + (newest ? 1 : 0); }
+  // From the front, how many of them are no longer part of the state.
+  std::size_t dropped() const { return older.dropped() + (newest && newest->dropped != 0 ? 1 : 0); }
 
   bool refresh() {
     const std::uint32_t alive_before = alive;
     const Revision oldest_before = oldest;
     const bool here = exists();
     alive = here ? 1 : 0;
-    oldest = here ? newest->create : never;
+    oldest = here ? newest->create() : never;
     for (const Key* below : {links.left, links.right}) {
       if (!below) continue;
       alive += below->alive;
@@ -71,8 +105,8 @@ struct Key {
   }
 };
 
-Key* new_key(std::string_view text, std::uint64_t hash);
-Record* new_record(Key& key, std::string_view value);
+Key* new_key(std::string_view text, std::uint32_t hash);
+Record* new_record(Key& key, const Change& change, std::string_view value);
 void free_record(Record* record);
 void forget_key(Key* key);  // gives up one reference
 

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t max_part = 2 * max_text + max_alarms * 16 + 256;
 // A hundred million years, and far from where sums overflow.
 constexpr std::uint64_t max_clock_ms = std::uint64_t{1} << 62;
+// To the beginning of a part that came before, at a time.
+constexpr std::size_t least_added = 512;
 
 void append(Bytes& out, SnapshotPart part) { encode(part, out); }
 
@@ -59,21 +61,21 @@ void SnapshotWriter::write_records(Bytes& out, std::size_t about) {
 
 // Leaves `written_` at the snapshot's revision when all are written.
 void SnapshotWriter::write_versions(Key& key, Bytes& out, std::size_t about) {
-  const auto begin = key.older.begin() + key.gone;
   const auto from =
-      std::upper_bound(begin, key.older.end(), written_,
+      std::upper_bound(key.older.begin(), key.older.end(), written_,
                        [](Revision bound, const Record* record) { return bound < record->mod; });
-  for (std::size_t i = static_cast<std::size_t>(from - key.older.begin()); i <= key.older.size(); ++i) {
+  const auto passed = static_cast<std::size_t>(from - key.older.begin());
+  for (std::size_t i = key.older.gone() + passed; i < key.versions(); ++i) {
     const Record& record = *key.version(i);
     if (record.mod > header_.revision) break;
     if (record.mod <= written_ || !History::is_seen_by(reader_, record)) continue;
     if (out.size() >= about) return;
     append(out, SnapshotRecord{.key = written_ == 0 ? key.text() : std::string_view{},
-                               .create = record.create,
+                               .create = record.create(),
                                .mod = record.mod,
                                .sub = record.sub,
-                               .version = record.version,
-                               .lease = record.lease,
+                               .version = record.version(),
+                               .lease = record.lease(),
                                .value = record.value()});
     written_ = record.mod;
   }
@@ -94,31 +96,66 @@ SnapshotReader::SnapshotReader(std::uint64_t table_seed, Behind behind)
     : store_(std::make_unique<Store>(table_seed)), behind_(behind) {}
 
 std::expected<void, SnapshotError> SnapshotReader::feed(std::span<const std::uint8_t> bytes) {
-  pending_.insert(pending_.end(), bytes.begin(), bytes.end());
-  std::span<const std::uint8_t> rest = pending_;
-  while (!rest.empty()) {
-    if (is_complete() && behind_ == Behind::zeros) {
-      const bool fits = std::ranges::all_of(rest, [](std::uint8_t byte) { return byte == 0; });
-      if (!fits) return std::unexpected(SnapshotError::malformed);
-      rest = {};
-      break;
-    }
-    Decoder decoder(rest);
-    SnapshotPart part;
-    walk(decoder, part);
-    if (decoder.failed()) {
-      const bool may_go_on =
-          decoder.error() == DecodeError::truncated || decoder.error() == DecodeError::too_long;
-      if (!may_go_on || rest.size() > max_part) return std::unexpected(SnapshotError::malformed);
-      break;
-    }
-    bool fits = false;
-    visit_in_place(part, [&](const auto& one) { fits = take(one); });
-    if (!fits) return std::unexpected(SnapshotError::contradictory);
-    rest = decoder.rest();
+  while (!bytes.empty()) {
+    const auto taken = pending_.empty() ? take_parts(bytes) : complete_pending(bytes);
+    if (!taken) return std::unexpected(taken.error());
+    bytes = bytes.subspan(*taken);
   }
-  pending_.erase(pending_.begin(), pending_.end() - static_cast<std::ptrdiff_t>(rest.size()));
   return {};
+}
+
+// What lies whole in the bytes is read where it lies; the beginning of a part waits for the rest of it.
+std::expected<std::size_t, SnapshotError> SnapshotReader::take_parts(std::span<const std::uint8_t> bytes) {
+  std::span<const std::uint8_t> rest = bytes;
+  while (!rest.empty()) {
+    const auto taken = take_part(rest);
+    if (!taken) return std::unexpected(taken.error());
+    if (*taken == 0) {
+      pending_.assign(rest.begin(), rest.end());
+      break;
+    }
+    rest = rest.subspan(*taken);
+  }
+  return bytes.size();
+}
+
+// Of the bytes only as many as the part needs, about: those behind it are read where they lie.
+std::expected<std::size_t, SnapshotError> SnapshotReader::complete_pending(
+    std::span<const std::uint8_t> bytes) {
+  const std::size_t before = pending_.size();
+  while (pending_.size() - before < bytes.size()) {
+    const std::size_t added = pending_.size() - before;
+    const std::size_t more = std::min(bytes.size() - added, std::max(pending_.size(), least_added));
+    const auto next = bytes.subspan(added, more);
+    pending_.insert(pending_.end(), next.begin(), next.end());
+    const auto taken = take_part(pending_);
+    if (!taken) return std::unexpected(taken.error());
+    if (*taken == 0) continue;
+    pending_.clear();
+    return *taken - before;
+  }
+  return bytes.size();
+}
+
+// Returns how long the first part is; 0: longer than that.
+std::expected<std::size_t, SnapshotError> SnapshotReader::take_part(std::span<const std::uint8_t> bytes) {
+  if (is_complete() && behind_ == Behind::zeros) {
+    const bool fits = std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
+    if (!fits) return std::unexpected(SnapshotError::malformed);
+    return bytes.size();
+  }
+  Decoder decoder(bytes);
+  walk(decoder, part_);
+  if (decoder.failed()) {
+    const bool may_go_on =
+        decoder.error() == DecodeError::truncated || decoder.error() == DecodeError::too_long;
+    if (!may_go_on || bytes.size() > max_part) return std::unexpected(SnapshotError::malformed);
+    return 0;
+  }
+  bool fits = false;
+  visit_in_place(part_, [&](const auto& one) { fits = take(one); });
+  if (!fits) return std::unexpected(SnapshotError::contradictory);
+  return bytes.size() - decoder.rest().size();
 }
 
 bool SnapshotReader::take(const SnapshotHeader& header) {
@@ -131,6 +168,8 @@ bool SnapshotReader::take(const SnapshotHeader& header) {
   header_ = header;
   header_.format = {};
   store_->applied_ = {header.index, header.term};
+  store_->history_.begin_restoring(header.revision, header.compacted,
+                                   {header.log_begin, header.log_begin_sub});
   store_->leases_.restore_clock(header.clock_ms);
   for (const auto& [member, kind] : header.alarms) {
     const std::pair alarm(member, kind);
@@ -165,7 +204,7 @@ bool SnapshotReader::follows(const SnapshotRecord& record, const Record* before)
     return record.version == 0 && record.lease == 0 && record.value.empty() &&
            !(before && before->is_deletion());
   if (before && !before->is_deletion())
-    return record.create == before->create && record.version == before->version + 1;
+    return record.create == before->create() && record.version == before->version() + 1;
   const bool is_first_version = record.create == record.mod && record.version == 1;
   if (before) return is_first_version;
   return is_first_version ||
@@ -176,21 +215,26 @@ bool SnapshotReader::take(const SnapshotRecord& record) {
   if (stage_ != Stage::leases && stage_ != Stage::records) return false;
   stage_ = Stage::records;
   if (record.key.size() > max_text + max_name || record.value.size() > max_text) return false;
-  if (!record.key.empty()) {
-    if (record.key <= key_) return false;
-    key_ = record.key;
-    last_ = nullptr;
-  } else if (!last_) {
-    return false;
-  }
-  if (!follows(record, last_)) return false;
-  Record fields = {};
-  fields.create = record.create;
-  fields.mod = record.mod;
-  fields.sub = record.sub;
-  fields.version = record.version;
-  fields.lease = record.lease;
-  last_ = &store_->history_.restore(key_, fields, record.value);
+  const bool begins_key = !record.key.empty();
+  if (begins_key ? last_ && record.key <= last_->key->text() : !last_) return false;
+  if (!follows(record, begins_key ? nullptr : last_)) return false;
+  if (begins_key && !end_key()) return false;
+  History& history = store_->history_;
+  last_ = &history.restore(begins_key ? history.restore_key(record.key) : *last_->key,
+                           {.create = record.create,
+                            .mod = record.mod,
+                            .version = record.version,
+                            .lease = record.lease,
+                            .sub = record.sub},
+                           record.value);
+  return true;
+}
+
+// All records of a key are there: if it exists, it may go with a lease.
+bool SnapshotReader::end_key() {
+  if (!last_ || last_->lease() == 0) return true;
+  if (!store_->leases_.find(last_->lease())) return false;
+  store_->leases_.attach(last_->lease(), *last_->key);
   return true;
 }
 
@@ -198,14 +242,7 @@ bool SnapshotReader::take(const SnapshotEnd& end) {
   if (stage_ != Stage::leases && stage_ != Stage::records) return false;
   stage_ = Stage::complete;
   expected_ = end.digest;
-  const Place log_begin = {header_.log_begin, header_.log_begin_sub};
-  if (!store_->history_.finish_restoring(header_.revision, header_.compacted, log_begin)) return false;
-  for (Key* key = store_->history_.keys().first(); key; key = Keys::next(*key)) {
-    if (!key->exists() || key->newest->lease == 0) continue;
-    if (!store_->leases_.find(key->newest->lease)) return false;
-    store_->leases_.attach(key->newest->lease, *key);
-  }
-  return true;
+  return end_key() && store_->history_.finish_restoring();
 }
 
 std::expected<std::unique_ptr<Store>, SnapshotError> SnapshotReader::finish() {

@@ -120,13 +120,17 @@ class SnapshotReader {
   bool take(const SnapshotRecord& record);
   bool take(const SnapshotEnd& end);
   bool follows(const SnapshotRecord& record, const Record* before) const;
+  bool end_key();
+  std::expected<std::size_t, SnapshotError> take_part(std::span<const std::uint8_t> bytes);
+  std::expected<std::size_t, SnapshotError> take_parts(std::span<const std::uint8_t> bytes);
+  std::expected<std::size_t, SnapshotError> complete_pending(std::span<const std::uint8_t> bytes);
 
   std::unique_ptr<Store> store_;
   const Behind behind_;
   Bytes pending_;  // the beginning of a part
   Stage stage_ = Stage::header;
   SnapshotHeader header_;
-  std::string key_;
+  SnapshotPart part_;
   Record* last_ = nullptr;
   Digest expected_ = 0;
 };

@@ -96,7 +96,7 @@ TEST(Snapshot, IsOfTheMomentWhenItsWriterWasMade) {
   for (int i = 0; i < 200; ++i) replica.tick(0);
   std::size_t records = 0;
   for (Key* key = replica.store.history().keys().first(); key; key = Keys::next(*key))
-    records += key->older.size() + 1 - key->gone;
+    records += key->versions() - key->older.gone();
   EXPECT_LE(records, replica.store.history().keys().size() + 1);
   EXPECT_EQ(replica.store.digest(), replica.store.recomputed_digest());
 }
@@ -120,13 +120,27 @@ TEST(Snapshot, IsReadHoweverItIsCut) {
   Replica replica;
   fill(replica);
   const Bytes bytes = snapshot_of(replica.store);
-  for (const std::size_t cut : {1, 7, 1000}) {
+  for (const std::size_t cut : {1, 7, 511, 512, 513, 1000}) {
     SnapshotReader reader;
     for (std::size_t at = 0; at < bytes.size(); at += cut)
       ASSERT_TRUE(reader.feed(std::span(bytes).subspan(at, std::min(cut, bytes.size() - at))).has_value());
     const auto store = reader.finish();
     ASSERT_TRUE(store.has_value());
     EXPECT_EQ((*store)->digest(), replica.store.digest());
+  }
+}
+
+TEST(Snapshot, WithPartsThatAreLargerThanThePiecesIsReadAsWell) {
+  Replica replica;
+  for (int i = 0; i < 40; ++i)
+    replica.put("k" + std::to_string(i), std::string(static_cast<std::size_t>(i) * 211, 'v'));
+  const Bytes bytes = snapshot_of(replica.store);
+  for (const std::size_t cut : {100, 1000, 4096, 6000}) {
+    SnapshotReader reader;
+    for (std::size_t at = 0; at < bytes.size(); at += cut)
+      ASSERT_TRUE(reader.feed(std::span(bytes).subspan(at, std::min(cut, bytes.size() - at))).has_value());
+    ASSERT_EQ(reader.digest(), replica.store.digest());
+    EXPECT_TRUE(reader.finish().has_value());
   }
 }
 
@@ -159,7 +173,8 @@ Bytes parts(const std::vector<SnapshotPart>& all) {
 }
 
 TEST(Snapshot, WhosePartsContradictEachOtherIsRefused) {
-  const SnapshotHeader header = {.format = "conclave-kv-1", .revision = 9, .log_begin = 3};
+  const SnapshotHeader header = {.format = "conclave-kv-1", .revision = 3, .log_begin = 3};
+  const SnapshotHeader longer = {.format = "conclave-kv-1", .revision = 4, .log_begin = 3};
   const SnapshotRecord put = {.key = "a", .create = 3, .mod = 3, .version = 1};
   const auto verdict = [](const std::vector<SnapshotPart>& all) {
     const auto store = restored(parts(all));
@@ -173,7 +188,7 @@ TEST(Snapshot, WhosePartsContradictEachOtherIsRefused) {
   EXPECT_EQ(verdict({header, put, SnapshotLease{1, 1, 0}}), wrong) << "leases come first";
   EXPECT_EQ(verdict({header, put, put}), wrong) << "twice";
   SnapshotRecord bad = put;
-  bad.mod = 10;
+  bad.mod = 4;
   EXPECT_EQ(verdict({header, bad}), wrong) << "from the future";
   bad = put;
   bad.version = 2;
@@ -182,9 +197,18 @@ TEST(Snapshot, WhosePartsContradictEachOtherIsRefused) {
   bad.lease = 5;
   EXPECT_EQ(verdict({header, bad, SnapshotEnd{}}), wrong) << "no such lease";
   bad = {.create = 3, .mod = 4, .version = 3};
-  EXPECT_EQ(verdict({header, put, bad}), wrong) << "a version is missing";
+  EXPECT_EQ(verdict({longer, put, bad}), wrong) << "a version is missing";
   bad = {.key = "b", .create = 3, .mod = 3, .version = 1};
   EXPECT_EQ(verdict({header, put, bad, SnapshotEnd{}}), wrong) << "two changes at one place";
+  bad.sub = 1;
+  EXPECT_EQ(verdict({header, put, bad, SnapshotEnd{}}), describe(SnapshotError::digest))
+      << "nothing is wrong";
+  bad.sub = 2;
+  EXPECT_EQ(verdict({header, put, bad, SnapshotEnd{}}), wrong) << "the second change is missing";
+  EXPECT_EQ(verdict({longer, put, SnapshotEnd{}}), wrong) << "a revision is missing";
+  bad.sub = 1;
+  EXPECT_EQ(verdict({longer, put, bad, SnapshotEnd{}}), wrong)
+      << "a revision is missing, and another has two";
   EXPECT_EQ(verdict({header, SnapshotLease{2, 1, 0}, SnapshotLease{1, 1, 0}}), wrong) << "leases ascend";
   EXPECT_EQ(verdict({header, SnapshotLease{1, 1, 5000}}), wrong) << "ends later than it may";
   EXPECT_EQ(verdict({SnapshotHeader{.format = "other", .revision = 1}}), wrong);

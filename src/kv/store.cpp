@@ -96,14 +96,14 @@ bool Store::is_refused_by_alarms(const Command& command, Error& error) const {
 void Store::write(std::string_view key, std::string_view value, LeaseId lease) {
   history_.put(key, value, lease, outcome_->events);
   const Event& event = outcome_->events.back();
-  const LeaseId before = event.before ? event.before->lease : 0;
+  const LeaseId before = event.before ? event.before->lease() : 0;
   if (before == lease) return;
   leases_.detach(before, *event.now->key);
   leases_.attach(lease, *event.now->key);
 }
 
 void Store::erase(Key& key) {
-  leases_.detach(key.newest->lease, key);
+  leases_.detach(key.newest->lease(), key);
   history_.remove(key, outcome_->events);
 }
 
@@ -120,7 +120,7 @@ PutResult Store::put(const Put& put) {
   if (put.ignore_value || put.ignore_lease) {
     const Record& now = *history_.keys().find(put.key)->newest;
     if (put.ignore_value) value = now.value();
-    if (put.ignore_lease) lease = now.lease;
+    if (put.ignore_lease) lease = now.lease();
   }
   write(put.key, value, lease);
   return {put.prev_kv ? outcome_->events.back().before : RecordRef()};
@@ -226,7 +226,7 @@ Store::Result Store::stand_in_line(std::string_view name, LeaseId lease,
   const std::string_view line(place.key.data(), name.size() + 1);
   const Key* first = history_.keys().oldest({line, end});
   ensure(first, "whoever stands in a line is not alone with nobody");
-  place.fence = history_.keys().find(place.key)->newest->create;
+  place.fence = history_.keys().find(place.key)->newest->create();
   place.is_first = first->text() == place.key;
   return place;
 }
@@ -262,7 +262,7 @@ std::vector<Key*> Store::places() const {
     std::ranges::copy_if(lease.keys, std::back_inserter(all),
                          [id](const Key* key) { return line_of(key->text(), id).has_value(); });
   const auto first_created = [](const Key* a, const Key* b) {
-    return std::pair(a->newest->create, a->text()) < std::pair(b->newest->create, b->text());
+    return std::pair(a->newest->create(), a->text()) < std::pair(b->newest->create(), b->text());
   };
   std::ranges::sort(all, first_created);
   return all;
@@ -281,7 +281,7 @@ void Store::begin_anew(Revision bump) {
   }
   history_.commit();
   for (const RecordRef& place : before) {
-    write(place.key(), place->value(), place->lease);
+    write(place.key(), place->value(), place->lease());
     history_.commit();
   }
   outcome_ = nullptr;
@@ -310,7 +310,7 @@ Digest Store::digest() const { return digest_from(history_.digest()); }
 Digest Store::recomputed_digest() const {
   Digest sum = 0;
   for (Key* key = history_.keys().first(); key; key = Keys::next(*key)) {
-    for (std::size_t i = key->dropped; i < key->older.size() + 1; ++i)
+    for (std::size_t i = key->dropped(); i < key->versions(); ++i)
       sum += key->version(i)->digest_of_contents();
   }
   return digest_from(sum);

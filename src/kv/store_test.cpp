@@ -49,8 +49,8 @@ TEST(Store, ADeletionsRecordSaysNothingButKeyAndRevision) {
   replica.remove("a");
   const Record& deletion = *replica.outcome.events.at(0).now;
   EXPECT_EQ(deletion.mod, 3);
-  EXPECT_EQ(deletion.create, 0);
-  EXPECT_EQ(deletion.version, 0);
+  EXPECT_EQ(deletion.create(), 0);
+  EXPECT_EQ(deletion.version(), 0);
   EXPECT_TRUE(deletion.value().empty());
 }
 
@@ -254,7 +254,7 @@ TEST(Store, AHotKeyIsReadAtAnyRevisionWithoutLookingAtAll) {
   replica.ask(Compact{4000});
   for (int i = 0; i < 200; ++i) replica.tick(0);
   EXPECT_EQ(replica.get("a", 4000), "[a=3998 c2 m4000 v3999 l0] of 1");
-  EXPECT_LT(replica.store.history().bytes(), 1100u * (sizeof(Record) + 6));
+  EXPECT_LT(replica.store.history().bytes(), 1100u * (record_bytes + 6));
 }
 
 TEST(Store, SharedRecordsOutliveTheStore) {

@@ -1,8 +1,9 @@
 // A balanced search tree (AVL) of nodes that somebody else owns, whose nodes may sum up what is below them.
 //
-// A node has `TreeLinks<Node> links` and `void refresh()`, which works its sums out from its own value and
-// those of links.left and links.right. The tree calls it for whoever is above a change. Order is the user's:
-// searches and inserts are told by a predicate which way to go.
+// A node has `TreeLinks<Node> links`, `std::uint8_t height`, and `bool refresh()`, which works its sums out
+// from its own value and those of links.left and links.right, and says whether they are others now. The tree
+// calls it for whoever is above a change. Order is the user's: searches and inserts are told by a predicate
+// which way to go.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +16,6 @@ struct TreeLinks {
   Node* parent = nullptr;
   Node* left = nullptr;
   Node* right = nullptr;
-  std::int32_t height = 1;
 };
 
 template <class Node>
@@ -34,6 +34,7 @@ class Tree {
     }
     *place = &node;
     node.links = {.parent = above};
+    node.height = 1;
     node.refresh();
     // Above the first node that notices nothing, nobody will.
     for (Node* at = above; at && update(*at); at = at->links.parent) at = balance(at);
@@ -47,7 +48,7 @@ class Tree {
       put_in_place_of(*heir, heir->links.right);
       heir->links.left = node.links.left;
       heir->links.right = node.links.right;
-      heir->links.height = node.links.height;
+      heir->height = node.height;
       heir->links.left->links.parent = heir;
       if (heir->links.right) heir->links.right->links.parent = heir;
       put_in_place_of(node, heir);
@@ -56,6 +57,7 @@ class Tree {
       put_in_place_of(node, node.links.left ? node.links.left : node.links.right);
     }
     node.links = {};
+    node.height = 1;
     for (Node* at = changed; at; at = at->links.parent) {
       update(*at);
       at = balance(at);
@@ -77,12 +79,12 @@ class Tree {
     while (at->links.left) at = at->links.left;
     return at;
   }
-  static std::int32_t height(const Node* node) { return node ? node->links.height : 0; }
+  static int height(const Node* node) { return node ? node->height : 0; }
   static bool update(Node& node) {
-    const std::int32_t before = node.links.height;
-    node.links.height = 1 + std::max(height(node.links.left), height(node.links.right));
+    const std::uint8_t before = node.height;
+    node.height = static_cast<std::uint8_t>(1 + std::max(height(node.links.left), height(node.links.right)));
     const bool other_sums = node.refresh();
-    return other_sums || node.links.height != before;
+    return other_sums || node.height != before;
   }
 
   void put_in_place_of(Node& old, Node* substitute) {
@@ -113,7 +115,7 @@ class Tree {
   Node* balance(Node* at) {
     constexpr auto left = &TreeLinks<Node>::left;
     constexpr auto right = &TreeLinks<Node>::right;
-    const std::int32_t lean = height(at->links.left) - height(at->links.right);
+    const int lean = height(at->links.left) - height(at->links.right);
     if (lean > 1) {
       Node& child = *at->links.left;
       if (height(child.links.left) < height(child.links.right)) lift(child, right, left);

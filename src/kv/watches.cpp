@@ -17,7 +17,7 @@ bool ends_earlier(const KeyRange& a, const KeyRange& b) {
 constexpr std::size_t delivery_steps = 8;
 
 std::size_t size_of(const Event& event) {
-  const auto size = [](const RecordRef& record) { return record ? record->size + sizeof(Record) : 0; };
+  const auto size = [](const RecordRef& record) { return record ? record->size + record_bytes : 0; };
   return sizeof(Event) + event.now.key().size() + size(event.now) + size(event.before);
 }
 
@@ -225,7 +225,7 @@ void Watches::leave(Watcher& watcher) {
   if (watcher.tree) std::exchange(watcher.tree, nullptr)->erase(watcher);
   if (watcher.state == State::future) future_.erase({watcher.next, watcher.id});
   if (watcher.state == State::stalled) {
-    auto& [parent, earlier, later, height] = watcher.links;
+    auto& [parent, earlier, later] = watcher.links;
     (earlier ? earlier->links.right : watcher.stream->first_stalled) = later;
     (later ? later->links.left : watcher.stream->last_stalled) = earlier;
     watcher.links = {};

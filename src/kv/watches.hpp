@@ -143,6 +143,7 @@ class Watches {
     std::uint64_t id = 0;
     Revision next = 0;  // what came before is done with, or was not asked for
     std::int32_t gathered = -1;
+    std::uint8_t height = 1;
     State state = State::nowhere;
     bool is_admitted = false;  // after waiting for room, and not done yet
     bool was_told = false;     // since somebody looked

@@ -11,7 +11,7 @@ kv_twin(forgets_that_a_mark_was_swept history
   "compacted_ > 1 && log_begin() > Place{compacted_, 0} ? compacted_ + 1 : compacted_"
   "compacted_")
 kv_twin(keeps_a_lost_digest history
-  "digest_ -= record->digest;"
+  "digest_ -= record->digest();"
   "")
 kv_twin(reads_a_revision_too_late history
   "return bound < other->mod; });\n    found"
@@ -100,3 +100,27 @@ kv_twin(leases_take_no_space store
 kv_twin(counts_keys_of_leases_that_are_gone leases
   "attached_ -= found->second.keys.erase(&key);"
   "found->second.keys.erase(&key);")
+kv_twin(loses_keys_when_the_table_has_grown keys
+  "if (buckets_ == 2 * level_) level_ = buckets_;"
+  "")
+kv_twin(leaves_keys_in_the_bucket_that_was_split keys
+  "      key->next_in_bucket = added;\n      added = key;"
+  "")
+kv_twin(takes_second_versions_for_first_ones record
+  "(change.create != change.mod || change.version != 1);"
+  "change.version > 2;")
+kv_twin(counts_a_deletion_back_into_the_state history
+  "key.older.push_back(key.newest, key.newest->dropped != 0);"
+  "key.older.push_back(key.newest, false);")
+kv_twin(moves_versions_and_not_their_numbers older_versions
+  "block_->dropped -= block_->gone;"
+  "")
+kv_twin(reads_what_was_cut_twice snapshot
+  "return *taken - before;"
+  "return *taken - before - 1;")
+kv_twin(forgets_the_lease_of_the_last_key snapshot
+  "return end_key() && store_->history_.finish_restoring();"
+  "return store_->history_.finish_restoring();")
+kv_twin(leaves_restored_changes_in_the_order_of_keys history
+  "const std::size_t place = ends[revision] + record->sub - first;"
+  "const std::size_t place = static_cast<std::size_t>(std::ranges::find(log_, nullptr) - log_.begin());")
