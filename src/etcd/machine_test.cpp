@@ -267,6 +267,85 @@ TEST_F(Machines, CountsLeasesInTheQuota) {
   EXPECT_TRUE(run(kv::LeaseGrant{1, 60}));
 }
 
+TEST_F(Machines, LeavesNothingOfWhatWasReplacedAndGoesOnAfterARestart) {
+  options.tick = 10ms;
+  options.history = {.age = 300ms, .grace = 100ms};
+  const auto history_ends = [&] {
+    until([&] { return value_of("a") == "19"; });
+    until([&] { return machine->store().bytes() == machine->store().live_bytes(); });
+    EXPECT_EQ(machine->store().history().records(), 1u);
+  };
+  open();
+  for (int i = 0; i < 20; ++i) put("a", std::to_string(i));
+  EXPECT_EQ(machine->store().history().records(), 20u);
+  history_ends();
+  for (int i = 0; i < 20; ++i) put("a", std::to_string(i));
+  stop();
+  // However many commands of clients wait: there is a place for its own.
+  options.most_proposals = 0;
+  open();
+  history_ends();
+  EXPECT_EQ(run(kv::Put{.key = "a"}).error(), too_many_requests);
+  EXPECT_EQ(failure, "");
+}
+
+TEST_F(Machines, TakesPutsAgainWhenThereIsRoom) {
+  options.tick = 5ms;
+  options.quota_bytes = 100'000;
+  open();
+  const std::string value(1000, 'x');
+  int count = 0;
+  while (run(kv::Put{.key = "k" + std::to_string(count), .value = value}) && count < 10'000) ++count;
+  EXPECT_LT(count, 1000);
+  EXPECT_EQ(machine->store().alarms().size(), 1u);
+  EXPECT_TRUE(run(kv::DeleteRange{.key = "k", .range_end = "l"}));
+  until([&] { return machine->store().alarms().empty(); });
+  EXPECT_TRUE(run(kv::Put{.key = "k", .value = value}));
+}
+
+// Who leads knows nothing of the watchers of others but what these say.
+TEST_F(Machines, SparesWhatWatchersOfOthersNeed) {
+  options.tick = 10ms;
+  options.history = {.age = 1s, .grace = 1s};
+  const auto ports = live::free_ports(3).value();
+  options.server.links.members.clear();
+  for (std::uint32_t id : {1u, 2u, 3u})
+    options.server.links.members.push_back({{id}, "127.0.0.1", ports[id - 1]});
+  std::map<std::uint32_t, std::unique_ptr<Machine>> all;
+  for (std::uint32_t id : {1u, 2u, 3u}) {
+    MachineOptions own = options;
+    own.server.links.self = {id};
+    own.server.data = folder + "/data" + std::to_string(id);
+    auto opened = Machine::open(
+        loop, own, [](Machine::End, const std::string&) {}, [](live::LogLevel, std::string_view) {});
+    ASSERT_TRUE(opened) << opened.error();
+    all[id] = std::move(*opened);
+  }
+  until([&] { return std::ranges::any_of(all, [](auto& one) { return one.second->server().leads(); }); });
+  const auto follower = std::ranges::find_if(all, [](auto& one) { return !one.second->server().leads(); });
+  kv::Watches& watches = follower->second->watches();
+  ASSERT_TRUE(watches.create(1, 1, {.key = "a", .start_revision = 5}));  // and nobody tells it anything
+  const auto compacted = [&] { return follower->second->store().history().compacted(); };
+  std::uint64_t written = 0;
+  const auto write_until = [&](const std::function<bool()>& seen) {
+    until([&] {
+      bool done = false;
+      follower->second->propose(kv::Put{.key = "a"}, [&](const Machine::Outcome&) { done = true; });
+      until([&] { return done; });
+      ++written;
+      return seen();
+    });
+  };
+  const auto end = std::chrono::steady_clock::now() + 4s;
+  write_until([&] { return std::chrono::steady_clock::now() > end; });
+  EXPECT_GT(written, 10u);
+  EXPECT_LT(compacted(), 5);
+  EXPECT_GT(follower->second->compactor().stats().needs, 2u);
+  watches.cancel(1, 1);
+  write_until([&] { return compacted() > 5; });
+  all.clear();
+}
+
 // The clock of the cluster stands while nobody leads: what was left of a lease is left after a restart.
 TEST_F(Machines, EndsNoLeaseForTheTimeInWhichItDidNotRun) {
   options.tick = 20ms;

@@ -104,13 +104,14 @@ class Innocent:
 class Members:
     """One, or more, from empty directories or from a copy of one."""
 
-    def __init__(self, size=1, store=None, soft_limit=None, hard_limit=None):
+    def __init__(self, size=1, store=None, soft_limit=None, hard_limit=None, flags=()):
         self.folder = tempfile.mkdtemp(prefix="conclave-hostile-")
         self.everyone = range(1, size + 1)
         ports = free_ports(2 * size)
         self.peers = dict(zip(self.everyone, ports[:size]))
         self.ports = dict(zip(self.everyone, ports[size:]))
         self.soft_limit, self.hard_limit = soft_limit or hard_limit, hard_limit
+        self.flags = flags
         self.processes = {}
         with open(f"{self.folder}/key", "w", opener=lambda name, how: os.open(name, how, 0o600)) as file:
             file.write("a key that all members share\n")
@@ -129,7 +130,7 @@ class Members:
         with open(f"{self.folder}/member{i}.log", "ab") as log:
             self.processes[i] = subprocess.Popen(
                 [CONCLAVE, "serve", "--id", str(i), "--members", members, "--client", f"127.0.0.1:{self.ports[i]}",
-                 "--data", f"{self.folder}/data{i}", "--key-file", f"{self.folder}/key"],
+                 "--data", f"{self.folder}/data{i}", "--key-file", f"{self.folder}/key", *self.flags],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=limit if self.soft_limit else None)
 
     def __enter__(self):
@@ -269,10 +270,10 @@ class Scene:
 ATTACKS = {}
 
 
-def attack(name, start=None, size=1, key="innocent", soft_limit=None, memory=MEMORY, hard_limit=None):
+def attack(name, start=None, size=1, key="innocent", soft_limit=None, memory=MEMORY, hard_limit=None, flags=()):
     def add(function):
         ATTACKS[name] = (function, {"store": start, "size": size, "key": key, "soft_limit": soft_limit, "memory": memory,
-                                    "hard_limit": hard_limit})
+                                    "hard_limit": hard_limit, "flags": flags})
         return function
     return add
 
@@ -732,6 +733,47 @@ def watch_beside_ranges(scene):
     return f"{len(told)} changes, none missing"
 
 
+@attack("values that are replaced", flags=("--quota-backend-bytes", "32M"))
+def replaced_values(scene):
+    """Nobody compacts, and far more is written than there is room for."""
+    connection, value = scene.connect(), random.Random(1).randbytes(100_000)
+    for count in range(1200):
+        status, _ = connection.call(http2.PUT, put(f"replaced/{count % 4}", value), 12)
+        assert status == 0, f"a put was refused with {status} after {count * len(value) >> 20} MiB"
+    most = metric(scene.port, "store_bytes")
+    assert most < 33 << 20, f"the store has {most >> 20} MiB"
+    return f"{count * len(value) >> 20} MiB written, {most >> 20} kept"
+
+
+@attack("a watch that is read in spurts", flags=("--auto-compaction-retention", "1s"))
+def watch_in_spurts(scene):
+    """Between two of them more is written than history is kept of."""
+    reader, writer = scene.connect(window=65536), scene.connect()
+    watching = reader.open(http2.WATCH, watch("spurt/", "spurt0"))
+    reader.wait(lambda: reader.streams[watching].messages)
+    value, written, end = "x" * 10_000, 0, time.monotonic() + 16
+    while time.monotonic() < end:
+        pause = time.monotonic() + 2.5
+        while time.monotonic() < pause:
+            writer.must(http2.PUT, put("spurt/key", value))
+            written += 1
+            time.sleep(0.005)
+        while reader.pump(0.2):
+            pass
+    answers = reader.streams[watching].messages
+    try:
+        reader.wait(lambda: 4 in fields(answers[-1]) or sum(len(fields(each).get(11, [])) for each in answers) >= written, 20)
+    except TimeoutError:
+        pass
+    assert not [each for each in answers if 4 in fields(each)], "a watcher that reads was overtaken by a compaction"
+    told = [fields(fields(event)[2][0])[4][0] for each in answers for event in fields(each).get(11, [])]
+    assert told == list(range(1, written + 1)), f"a watcher was told of {len(told)} of {written} changes"
+    compacted = metric(scene.port, "compacted_revision")
+    if compacted < written // 4:
+        raise Void(f"compacted up to {compacted} only, of {written}")
+    return f"{written} changes, none missing; compacted up to {compacted}"
+
+
 @attack("four wide ranges at once", "large values")
 def four_ranges(scene):
     connection = scene.connect(keep=False)
@@ -863,7 +905,7 @@ def attack_only(name, port):
 def judge(name):
     """Raises what was not as it should be; returns what happened."""
     function, how = ATTACKS[name]
-    with Members(how["size"], store(how["store"]), how["soft_limit"], how["hard_limit"]) as members:
+    with Members(how["size"], store(how["store"]), how["soft_limit"], how["hard_limit"], how["flags"]) as members:
         scene = Scene(members)
         before, memory = members.status(), {i: members.memory(i) for i in members.everyone}
         members.forget_peak()

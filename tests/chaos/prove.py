@@ -59,6 +59,8 @@ TWINS = {
     "gives_one_address_all": attack("all connections of one address"),
     "counts_no_memory": attack("half-sent messages"),
     "keeps_first_words": attack("long first words", short=False, strictly=True),
+    "keeps_history_for_ever": attack("values that are replaced"),
+    "compacts_what_watchers_need": attack("a watch that is read in spurts"),
     "asks_only_once": fault("leader is killed", "--readers", "15", seconds=16, seed=2),
     "gives_up_when_interrupted": fault("calls are interrupted"),
     "writes_half": fault("calls do half"),

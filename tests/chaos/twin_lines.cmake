@@ -73,6 +73,21 @@ twin_line(counts_by_the_wall_clock etcd/machine.cpp
 
 void Machine::look_at_clock() {")
 
+# Of history.
+
+# It was kept until somebody compacted, and nobody did.
+twin_line(keeps_history_for_ever etcd/compactor.cpp
+  "if (!would_free(store, until)) return {};"
+  "if (twin(\"keeps_history_for_ever\") || !would_free(store, until)) return {};")
+
+# Whoever compacts by itself does not know the watchers of the others, nor asks.
+twin_line(compacts_what_watchers_need etcd/compactor.cpp
+  "  goal = std::min(goal, needed_ - 1);"
+  "  if (twin(\"compacts_what_watchers_need\"))
+    goal = wanted(store, now);
+  else
+    goal = std::min(goal, needed_ - 1);")
+
 # Of reads.
 
 # A new leader asked its own questions of nobody, whoever proposed something put off the time to ask again, and rounds that
