@@ -33,8 +33,8 @@ class PrintSet {
   // The next line too: it is wanted whenever the first one is full.
   void prefetch(const Print& print) const {
     const std::byte* const first = line(home(print.low));
-    check::prefetch(first);
-    check::prefetch(first + line_bytes);
+    conclave::prefetch(first);
+    conclave::prefetch(first + line_bytes);
   }
 
   // Whether it is new. Of a set without numbers.
