@@ -194,7 +194,7 @@ const std::vector<Standard> standards = {
     {"byzantine-signed", {1'063, 2'192, 26, 2}, {1'063, 4'665, 26, 2}},
     {"paxos", {306'675, 1'550'968, 21, 588}, {306'675, 1'694'125, 21, 588}},
     {"multi-paxos", {111'843, 535'212, 19, 0}, {111'843, 545'623, 19, 0}},
-    {"raft", {38'123, 100'036, 21, 0}, {38'123, 103'627, 21, 0}},
+    {"raft", {105'613, 364'599, 20, 0}, {105'613, 376'239, 20, 0}},
     {"dijkstra", {7'050, 19'236, 48, 3}, {7'050, 19'236, 48, 3}},
     {"bakery", {28'842, 83'233, 51, 1}, {28'842, 83'233, 51, 1}},
     {"global-snapshot", {21'549, 87'565, 19, 1}, {21'549, 98'766, 19, 1}},
@@ -303,6 +303,11 @@ TEST(Explored, ElectionsOfThreeEndAlthoughSomebodyComesBack) {
 // Raft beyond its standard configuration: more than one time-out, so more than one term, and what the paper's
 // figure 2 does not have. Three servers, of which the first proposes. Links are FIFO, as they are between
 // processes, unless said.
+//
+// What is committed is told to everybody by a notice, which may come before or after whatever else is under
+// way: that doubles the states of two elections, and of a snapshot, after which nothing else is under way.
+// Where members change there are fewer, or hardly more: who proposed was told by an AppendEntries before,
+// which was answered, and the leader's next step had to be tried before and after each answer.
 struct RaftRun {
   const char* about;
   Counts counts;
@@ -314,26 +319,26 @@ struct RaftRun {
   bool is_long = false;
 };
 const std::vector<RaftRun> raft_runs = {
-    {"two_elections_and_a_crash", {1'649'664, 0, 33, 0}, {.crashes = 1, .recoveries = 1, .timeouts = 2}},
-    {"two_elections_and_a_loss", {452'096, 0, 31, 0}, {.losses = 1, .timeouts = 2}},
-    {"two_elections_and_a_duplicate", {1'082'109, 0, 32, 0}, {.duplications = 1, .timeouts = 2}},
-    {"a_cut", {6'375, 0, 19, 0}, {.timeouts = 1, .partitions = 1}},
+    {"two_elections_and_a_crash", {3'663'591, 0, 35, 0}, {.crashes = 1, .recoveries = 1, .timeouts = 2}},
+    {"two_elections_and_a_loss", {984'114, 0, 33, 0}, {.losses = 1, .timeouts = 2}},
+    {"two_elections_and_a_duplicate", {2'262'460, 0, 34, 0}, {.duplications = 1, .timeouts = 2}},
+    {"a_cut", {9'990, 0, 20, 0}, {.timeouts = 1, .partitions = 1}},
     {"reads_and_a_crash",
-     {89'500, 0, 27, 0},
+     {100'468, 0, 26, 0},
      {.crashes = 1, .recoveries = 1, .timeouts = 1},
      {{"reads", "1"}}},
     {"snapshots_and_a_crash",
-     {78'678, 0, 28, 0},
+     {162'701, 0, 29, 0},
      {.crashes = 1, .recoveries = 1, .timeouts = 1},
      {{"snapshots", "1"}}},
     {"changes_of_members_and_a_crash",
-     {43'228, 0, 35, 0},
+     {41'442, 0, 36, 0},
      {.crashes = 1, .recoveries = 1, .timeouts = 1},
      {{"changes", "1"}}},
-    {"changes_of_members_and_two_elections", {788'557, 0, 47, 0}, {.timeouts = 2}, {{"changes", "1"}}},
-    {"transfers_of_the_lead_and_two_elections", {924'733, 0, 47, 0}, {.timeouts = 2}, {{"transfers", "1"}}},
+    {"changes_of_members_and_two_elections", {1'108'908, 0, 44, 0}, {.timeouts = 2}, {{"changes", "1"}}},
+    {"transfers_of_the_lead_and_two_elections", {1'417'075, 0, 49, 0}, {.timeouts = 2}, {{"transfers", "1"}}},
     {.about = "two_elections_with_pre_vote_and_a_crash",
-     .counts = {5'358'982, 0, 41, 0},
+     .counts = {11'905'612, 0, 43, 0},
      .budget = {.crashes = 1, .recoveries = 1, .timeouts = 2},
      .pre_vote = true,
      .is_long = true},

@@ -12,8 +12,8 @@ using kv::Revision;
 
 // Streams of watchers that are looked at in one go.
 constexpr std::size_t streams_at_once = 1024;
-// Of the records that commands leave to be swept, this many go with an entry, which takes about a millisecond;
-// more when there is no space.
+// Of the records that commands leave to be swept, this many go with an entry, which takes about a
+// millisecond; more when there is no space.
 constexpr std::uint32_t swept_at_once = 2048;
 // Before that, commands may do it.
 constexpr auto sweep_pause = 200ms;

@@ -186,6 +186,7 @@ std::string Machine::applied(std::uint64_t index, std::uint64_t term, const Payl
   index_ = index;
   watches_->see(outcome_);
   compactor_.applied(*store_, outcome_, Clock::now());
+  consider_history(command.size());
   if (events_.changed) events_.changed(outcome_);
   if (mine != 0) this->answer(mine, std::move(*answer));
   compare_states();
@@ -461,6 +462,15 @@ void Machine::look_at_clock() {
   after(clock_, options_.tick, [this] { look_at_clock(); });
 }
 
+// A small quota may be full before the clock comes round.
+void Machine::consider_history(std::size_t bytes) {
+  constexpr std::uint64_t parts = 64;
+  history_bytes_ += bytes;
+  if (shortens_history_ || history_bytes_ < options_.quota_bytes / parts) return;
+  history_bytes_ = 0;
+  after(history_clock_, 0ms, [this] { look_after_history(); });
+}
+
 // What keeps the store small has a place in the log however many commands of clients wait for theirs.
 void Machine::look_after_history() {
   const auto again = [this](std::chrono::milliseconds pause) {
@@ -475,7 +485,11 @@ void Machine::look_after_history() {
     log_(live::LogLevel::warning,
          fmt::format("event={} bytes={} live={}", alarm->raised ? "no_space" : "space", store_->bytes(),
                      store_->live_bytes()));
-  put_into_log(encode(*command), [again](const Outcome&) { again(history_pause); });
+  shortens_history_ = true;
+  put_into_log(encode(*command), [this, again](const Outcome&) {
+    shortens_history_ = false;
+    again(history_pause);
+  });
 }
 
 // ---- snapshots

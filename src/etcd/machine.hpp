@@ -195,6 +195,7 @@ class Machine {
   void renewed(Renewed& then, const std::expected<std::int64_t, rpc::Status>& ttl);
   void look_at_clock();
   void look_after_history();
+  void consider_history(std::size_t bytes);
   void look_at_deadlines();
   void expire(std::vector<Reader>& readers, Clock::time_point now);
   void compare_states();
@@ -255,6 +256,8 @@ class Machine {
   Compactor compactor_;
   Heap heap_;
   boost::asio::steady_timer history_clock_;
+  bool shortens_history_ = false;    // a command of its own is on its way
+  std::uint64_t history_bytes_ = 0;  // of commands, since it was looked at for their sake
 
   std::uint64_t snapshot_index_ = 0;
   std::uint64_t snapshot_size_ = 0;

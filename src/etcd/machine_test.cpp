@@ -10,7 +10,6 @@
 #include <set>
 #include <thread>
 
-#include "faulty_disk.hpp"
 #include "live/children.hpp"
 
 namespace conclave::etcd {
@@ -138,23 +137,6 @@ TEST_F(Machines, WritesItsStateWhenTheLogHasGrownToAPartOfIt) {
   EXPECT_LE(while_young, 8u) << "each is due when the log has doubled the store";
   put_many(50);
   EXPECT_LE(machine->stats().snapshots, while_young + 1);
-}
-
-TEST_F(Machines, GoesOnWithoutASnapshotForWhichThereIsNoRoom) {
-  options.snapshot_entries = 10;
-  open();
-  storage::faulty::fail(storage::faulty::Call::open, 1, 1, ENOSPC);
-  for (int i = 0; i < 30; ++i) put("k" + std::to_string(i), "v");
-  EXPECT_EQ(machine->stats().snapshots, 0u);
-  EXPECT_EQ(machine->server().status().snapshot_index, 0u) << "it is tried again later";
-  EXPECT_EQ(failure, "");
-  storage::faulty::heal();
-  bool saved = false;
-  machine->save([&](const auto& state) { saved = state.has_value() && state->state.size() > 0; });
-  until([&] { return saved; });
-  EXPECT_EQ(std::ranges::count_if(std::filesystem::directory_iterator(folder + "/data"),
-                                  [](const auto& one) { return one.path().string().contains("draft"); }),
-            0);
 }
 
 TEST_F(Machines, SharesARoundAmongThoseThatReadInOneTurn) {

@@ -539,7 +539,7 @@ RC_GTEST_PROP(StoreAndModel, GiveTheSameAnswers, ()) {
   // The newest of what exists lives, and all else is history.
   std::uint64_t live = 0;
   for (Key* key = replica.store.history().keys().first(); key; key = Keys::next(*key))
-    if (key->exists()) live += sizeof(Record) + key->size + key->newest->size;
+    if (key->exists()) live += record_bytes + key->size + key->newest->size;
   RC_ASSERT(replica.store.history().live_bytes() == live);
   RC_ASSERT(replica.store.history().live_records() == model.states.back().size());
   RC_ASSERT(replica.store.live_bytes() <= replica.store.bytes());

@@ -208,7 +208,7 @@ TEST(Store, KnowsHowMuchOfItLives) {
   EXPECT_EQ(replica.store.live_bytes(), one);
   replica.put("a", "54321");
   EXPECT_EQ(replica.store.live_bytes(), one);
-  EXPECT_EQ(replica.store.history().superseded(), sizeof(Record) + 6);
+  EXPECT_EQ(replica.store.history().superseded(), record_bytes + 6);
   const std::uint64_t two = replica.store.bytes();
   replica.remove("a");
   EXPECT_EQ(replica.store.live_bytes(), lease);

@@ -103,6 +103,7 @@ std::optional<Caught> explore_twin(const Twin& twin) {
 
 struct Runs {
   std::vector<std::uint32_t> sizes = {2, 3, 5, 8, 1};  // small ones first: a failure there is easy to read
+  std::uint64_t first = 1;                             // seed
   std::uint64_t seeds = 1000;                          // of each
   std::string variant = {};
   std::string faults = "all";
@@ -121,6 +122,8 @@ Runs runs_of(const Twin& twin) {
       runs.sizes = {static_cast<std::uint32_t>(std::stoul(value))};
     } else if (name == "seeds") {
       runs.seeds = std::stoull(value);
+    } else if (name == "from") {
+      runs.first = std::stoull(value);
     } else if (name == "variant") {
       runs.variant = value;
     } else if (name == "faults") {
@@ -131,7 +134,8 @@ Runs runs_of(const Twin& twin) {
       runs.parameters[name.substr(4)] = value;
     } else {
       throw std::invalid_argument(
-          "a simulated twin needs nodes=N seeds=N variant=NAME faults=LIST fifo=1 set:NAME=VALUE, not '" +
+          "a simulated twin needs nodes=N from=SEED seeds=N variant=NAME faults=LIST fifo=1 set:NAME=VALUE, "
+          "not '" +
           twin.needs + "'");
     }
   }
@@ -156,7 +160,8 @@ std::optional<Caught> simulate_twin(const Twin& twin) {
       return catalogue::judge(twin.entry, options, setting);
     };
     const auto outcome = sim::run_seeds(
-        1, runs.seeds, 1, [&](std::uint64_t seed) { return run(seed).failure; }, [](std::uint64_t) {});
+        runs.first, runs.seeds, 1, [&](std::uint64_t seed) { return run(seed).failure; },
+        [](std::uint64_t) {});
     if (!outcome.failure) continue;
     return Caught{
         .configuration = fmt::format("N={}{}{}", nodes, runs.variant.empty() ? "" : " ", runs.variant),

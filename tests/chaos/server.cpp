@@ -96,7 +96,8 @@ etcd::MachineOptions options_of(const Flags& flags) {
   server.data = value_of(flags, "--data", "conclave-data");
   // In seconds, and in MiB, whatever stands behind the number.
   if (const std::string age = value_of(flags, "--auto-compaction-retention"); !age.empty())
-    options.history = {.age = std::chrono::seconds(std::strtoul(age.c_str(), nullptr, 10)), .least_bytes = {}};
+    options.history = {.age = std::chrono::seconds(std::strtoul(age.c_str(), nullptr, 10)),
+                       .least_bytes = {}};
   if (const std::string quota = value_of(flags, "--quota-backend-bytes"); !quota.empty())
     options.quota_bytes = std::strtoull(quota.c_str(), nullptr, 10) << 20;
   return options;

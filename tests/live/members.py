@@ -227,11 +227,14 @@ def grown_and_shrunk():
 
 
 def fill(cluster, at, count):
-    """So many entries in the log, quickly: the log keeps 10,000 before a snapshot."""
+    """So many entries of 100 kB in the log, quickly: a snapshot comes after 32 MiB or a little more, and the log keeps as much
+    before one."""
+    value = encoded("x" * 100_000)
+
     def puts(first):
         connection = http.client.HTTPConnection("127.0.0.1", cluster.client_ports[at])
         for number in range(first, count, 16):
-            connection.request("POST", "/v3/kv/put", json.dumps({"key": encoded(f"f/{number}"), "value": ""}),
+            connection.request("POST", "/v3/kv/put", json.dumps({"key": encoded(f"f/{number % 100}"), "value": value}),
                                {"Content-Type": "application/json"})
             connection.getresponse().read()
     threads = [threading.Thread(target=puts, args=(first,)) for first in range(16)]
@@ -246,7 +249,7 @@ def snapshots():
     with Cluster() as cluster:
         peer, client = cluster.prepare()
         cluster.run("member", "add", f"127.0.0.1:{peer}", "--voter")
-        fill(cluster, cluster.leader(), 21_000)  # two snapshots, and what was before the first is given up
+        fill(cluster, cluster.leader(), 1_200)  # two snapshots, and what was before the first is given up
         writer = Writer(cluster)
         try:
             for i in (1, 2, 3):

@@ -232,5 +232,27 @@ TEST_F(Stopped, IsNotHealthyWhileItsWritesStandStill) {
   until([&] { return page("/health").starts_with("HTTP/1.1 200"); });
 }
 
+// A snapshot for which there is no room is written later; nothing stops for it.
+TEST_F(Stopped, IsNotWhoHasNoRoomForASnapshot) {
+  options.snapshot_entries = 10;
+  open();
+  storage::faulty::fail(storage::faulty::Call::open, 1, 1, ENOSPC);
+  int applied = 0;
+  for (int i = 0; i < 30; ++i) {
+    machine->propose(kv::Put{.key = "a", .value = "1"},
+                     [&](const Machine::Outcome& outcome) { applied += outcome.has_value(); });
+    until([&] { return applied == i + 1; });
+  }
+  EXPECT_EQ(machine->stats().snapshots, 0u);
+  EXPECT_EQ(failure, "");
+  storage::faulty::heal();
+  bool saved = false;
+  machine->save([&](const auto& state) { saved = state.has_value() && state->state.size() > 0; });
+  until([&] { return saved; });
+  EXPECT_EQ(std::ranges::count_if(std::filesystem::directory_iterator(folder + "/data"),
+                                  [](const auto& one) { return one.path().string().contains("draft"); }),
+            0);
+}
+
 }  // namespace
 }  // namespace conclave::etcd

@@ -85,9 +85,10 @@ double sent(const trace::LogMonitor::Summary& run, std::initializer_list<const c
 }
 
 // What it takes beside the first entry of the term. That one takes a command of the leader along if there is
-// one already.
+// one already; and whoever forwarded the first command hears with its entry that the first one is committed.
 double per_command(const trace::LogMonitor::Summary& run, std::uint32_t nodes, std::uint64_t taken_along) {
-  return (sent(run, {"AppendEntries", "AppendReply", "CommitNotice", "Forward"}) - 3 * (nodes - 1.0)) /
+  const double first = 3 * (nodes - 1.0) - (taken_along == 0 ? 1 : 0);
+  return (sent(run, {"AppendEntries", "AppendReply", "CommitNotice", "Forward"}) - first) /
          static_cast<double>(run.commands - taken_along);
 }
 
