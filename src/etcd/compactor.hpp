@@ -3,8 +3,7 @@
 //
 //   etcd::Compactor compactor(self, {.age = 5min}, quota);
 //   compactor.applied(store, outcome, now);                                // after every command
-//   if (auto command = compactor.next(store, watches, leads, now)) …       // a few times a second: to be
-//   proposed
+//   if (auto command = compactor.next(store, watches, leads, now)) …       // now and then: proposes it
 //
 // Every member has one, which knows since when it has known which revision, and what the others' watchers
 // need; so whoever becomes leader goes on. Time is an argument: there is no clock in here, and no timer.
