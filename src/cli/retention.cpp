@@ -19,7 +19,7 @@ std::optional<double> number_at(std::string_view& text) {
   double number = 0;
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc{} || number < 0) return std::nullopt;
+  if (error != std::errc{} || !(number >= 0)) return std::nullopt;  // nor what is no number at all
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }
